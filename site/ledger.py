@@ -1,0 +1,161 @@
+"""The ledger of claims: read it, cite it on a page, draw the `claims` and `errata` pages from it.
+
+Data: ``ledger/<chapter>.yml`` (one entry a claim), ``ledger/sources.yml`` and, for the two pages,
+``_build/evidence.json``, which the claim tests write before the site is built.
+"""
+
+import json
+from pathlib import Path
+
+import yaml
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective, SphinxRole
+
+ROOT = Path(__file__).resolve().parent.parent
+KINDS = ("ok", "typo", "wrong", "loose", "underived", "exercise", "garbled")
+log = logging.getLogger(__name__)
+
+
+def label(claim_id):
+    """The label of a claim's block: its id in lower case."""
+    return claim_id.lower()
+
+
+def sources():
+    """Letter -> {title, kind, about} of the source documents."""
+    return yaml.safe_load((ROOT / "ledger" / "sources.yml").read_text(encoding="utf8"))
+
+
+def claims():
+    """All entries, in the book's order, each with its chapter."""
+    found = []
+    for file in sorted((ROOT / "ledger").glob("*.yml")):
+        if file.stem != "sources":
+            for entry in yaml.safe_load(file.read_text(encoding="utf8")):
+                found.append({"chapter": file.stem, **entry})
+    order = chapters()
+    return sorted(found, key=lambda c: (order.index(c["chapter"]) if c["chapter"] in order else 99))
+
+
+def chapters():
+    """Names of the pages in the table of contents, in order."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf8"))
+    parts = toc.get("parts", [toc])
+    files = [toc["root"]] + [c["file"] for part in parts for c in part.get("chapters", ())]
+    return [file.removeprefix("chapters/") for file in files]
+
+
+def finished():
+    """The claims whose chapter is in the book."""
+    return [claim for claim in claims() if claim["chapter"] in chapters()]
+
+
+def evidence(file=ROOT / "_build" / "evidence.json"):
+    """Claim id -> list of {test, by, instances, slack, error, caught, slips} of its tests."""
+    if not file.exists():
+        return {}
+    found = {}
+    for test, record in json.loads(file.read_text(encoding="utf8")).items():
+        for claim in record["claims"]:
+            found.setdefault(claim, []).append({"test": test, **record})
+    return found
+
+
+class Source(SphinxRole):
+    """``{source}`T-9``` or ``{source}`T-9 (6.8)```: where the statement was found."""
+
+    def run(self):
+        claim_id, _, place = self.text.partition(" ")
+        document = sources().get(claim_id[0])
+        if document is None or claim_id not in {c["id"] for c in claims()}:
+            message = self.inliner.reporter.error(f"no claim {claim_id!r} in the ledger")
+            return [], [message]
+        text = f"[{claim_id}, {document['kind']}{' ' + place if place else ''}]"
+        return [nodes.inline("", text, classes=["dpn-source"])], []
+
+
+class Generated(SphinxDirective):
+    """A directive whose content is Markdown drawn from the ledger and the tests' evidence."""
+
+    def run(self):
+        self.env.note_dependency(str(ROOT / "_build" / "evidence.json"))
+        seen = evidence()
+        if not seen:
+            log.warning("no evidence: run the claim tests before the build", location=self.env.docname)
+        box = nodes.container()
+        lines = StringList(self.lines(seen), source="ledger")
+        self.state.nested_parse(lines, self.content_offset, box)
+        return box.children
+
+
+class ClaimsTable(Generated):
+    """One table a chapter: claim, function, test, instances, slack, mistakes caught."""
+
+    def lines(self, seen):
+        out, chapter = [], None
+        for claim in finished():
+            if claim["chapter"] != chapter:
+                chapter = claim["chapter"]
+                out += ["", f"**{{doc}}`{chapter}`**", ""]
+                out += ["| claim | what it says | computed by | tests | instances | tightest |"]
+                out += ["|---|---|---|---|---:|---:|"]
+            out.append(_row(claim, seen.get(claim["id"], [])))
+        return out
+
+
+class Errata(Generated):
+    """Each slip of the sources: what is printed, what is right, what computing it gives."""
+
+    def lines(self, seen):
+        out = []
+        for claim in finished():
+            found = [f for r in seen.get(claim["id"], []) for f in r.get("slips", [])]
+            found = [text for claim_id, text in found if claim_id == claim["id"]]
+            if claim["printed"] not in ("ok", "exercise") or "correction" in claim or found:
+                out += _erratum(claim, found)
+        return out
+
+
+def _row(claim, records):
+    by = sorted({f"`{name}`" for r in records for name in r["by"]})
+    tests = [r["test"].split("/")[-1].replace("::", ": ") for r in records]
+    caught = sum(r.get("caught", 0) for r in records)
+    instances = sum(r.get("instances", 0) for r in records)
+    slack = [r["slack"] for r in records if "slack" in r]
+    error = [r["error"] for r in records if "error" in r]
+    tight = [f"slack {max(min(slack), 0):.1e}"] if slack else []
+    tight += [f"error {max(error):.1e}"] if error else []
+    tight += [f"{caught} planted mistake{'s' * (caught > 1)} caught"] if caught else []
+    cells = [
+        f"{{prf:ref}}`{claim['id']} <{label(claim['id'])}>`",
+        _plain(claim["statement"]),
+        ", ".join(by),
+        ", ".join(f"`{t}`" for t in tests),
+        f"{instances:,}",
+        "; ".join(tight),
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
+def _erratum(claim, found):
+    document = sources()[claim["id"][0]]
+    name = f"{{prf:ref}}`{claim['id']} <{label(claim['id'])}>`"
+    out = ["", f"**{name}**, {document['kind']} “{document['title']}” ({claim['printed']})", ""]
+    out += [claim.get("correction") or _plain(claim.get("note", claim["statement"])), ""]
+    return out + [f"- *Computed:* {text}" for text in found] + [""]
+
+
+def _plain(text):
+    """Ledger statements are plain text: keep Markdown from reading signs in them."""
+    for sign in "\\|*_<>[]`$^~":
+        text = text.replace(sign, f"\\{sign}")
+    return " ".join(text.split())
+
+
+def setup(app):
+    app.add_role("source", Source())
+    app.add_directive("claims-table", ClaimsTable)
+    app.add_directive("errata", Errata)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

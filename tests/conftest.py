@@ -1,0 +1,56 @@
+"""Shared by all tests: paths, Hypothesis settings, and the evidence that claims collect."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+for folder in ("tests", "site"):
+    sys.path.insert(0, str(ROOT / folder))
+
+import evidence  # noqa: E402
+
+hypothesis.settings.register_profile(
+    "book", derandomize=True, deadline=None, max_examples=200, database=None
+)
+hypothesis.settings.load_profile("book")
+
+_collected = {}
+
+
+@pytest.fixture(autouse=True)
+def _recorded(request):
+    """Note what a claim's test checks; the note travels with the report (also under xdist)."""
+    marks = list(request.node.iter_markers("claim"))
+    if not marks:
+        yield
+        return
+    with evidence.recording({}) as record:
+        yield
+    claims = [claim for mark in marks for claim in mark.args]
+    by = [name for mark in marks for name in mark.kwargs.get("by", ())]
+    request.node.user_properties.append(("claims", [claims, by, record]))
+
+
+def pytest_runtest_logreport(report):
+    if report.when != "teardown":
+        if report.failed:
+            _collected.pop(report.nodeid, None)
+        return
+    for name, value in report.user_properties:
+        if name == "claims":
+            claims, by, record = value
+            _collected[report.nodeid] = {"claims": claims, "by": by, **record}
+
+
+def pytest_sessionfinish(session, exitstatus):
+    """After a green run, write the evidence to the file that $DPNOTES_EVIDENCE names."""
+    target = os.environ.get("DPNOTES_EVIDENCE")
+    if not target or exitstatus or hasattr(session.config, "workerinput"):
+        return
+    Path(target).parent.mkdir(parents=True, exist_ok=True)
+    Path(target).write_text(json.dumps(_collected, indent=1, sort_keys=True) + "\n")
