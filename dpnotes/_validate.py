@@ -1,0 +1,120 @@
+"""Checks of arguments: each returns the value as a float (or float array), or raises
+one ``ValueError`` that names the argument, the value given and what is allowed.
+
+Scalars come back as Python floats, sequences as float arrays; every entry is checked.
+Booleans, strings, None and complex numbers are refused: they are mistakes here, never numbers.
+"""
+
+import numpy as np
+
+
+def _numbers(name, value, allowed):
+    """``value`` as a float or a float array; NaN and non-numbers are refused."""
+    if type(value) is float:                      # the common case, without NumPy's overhead
+        if value == value:
+            return value
+        raise _error(name, value, allowed)
+    try:
+        array = np.asarray(value)
+    except ValueError:                            # ragged sequences
+        raise _error(name, value, allowed) from None
+    if array.dtype.kind not in "iuf" or array.size == 0:
+        raise _error(name, value, allowed)
+    array = array.astype(float)
+    if np.isnan(array).any():
+        raise _error(name, value, allowed)
+    return float(array) if array.ndim == 0 else array
+
+
+def _error(name, value, allowed):
+    return ValueError(f"{name} must be {allowed}, got {value!r}")
+
+
+def _check(name, value, holds, allowed):
+    numbers = _numbers(name, value, allowed)
+    good = holds(numbers)
+    if good is True or np.all(good):
+        return numbers
+    raise _error(name, value, allowed)
+
+
+def real(name, value):
+    """A finite real number."""
+    return _check(name, value, lambda x: (-np.inf < x) & (x < np.inf), "a finite real number")
+
+
+def positive(name, value):
+    """A finite number > 0."""
+    return _check(name, value, lambda x: (0 < x) & (x < np.inf), "a finite number > 0")
+
+
+def nonnegative(name, value):
+    """A finite number >= 0."""
+    return _check(name, value, lambda x: (0 <= x) & (x < np.inf), "a finite number >= 0")
+
+
+def nonnegative_or_inf(name, value):
+    """A number >= 0; infinity is allowed."""
+    return _check(name, value, lambda x: 0 <= x, "a number >= 0")
+
+
+def probability(name, value):
+    """A number in [0, 1]."""
+    return _check(name, value, lambda x: (0 <= x) & (x <= 1), "a number in [0, 1]")
+
+
+def positive_probability(name, value):
+    """A number in (0, 1]."""
+    return _check(name, value, lambda x: (0 < x) & (x <= 1), "a number in (0, 1]")
+
+
+def open_probability(name, value):
+    """A number in (0, 1)."""
+    return _check(name, value, lambda x: (0 < x) & (x < 1), "a number in (0, 1)")
+
+
+def order(name, value):
+    """A Rényi order: a number >= 1; infinity is allowed."""
+    return _check(name, value, lambda x: 1 <= x, "a number >= 1 (infinity allowed)")
+
+
+def scalar(name, value):
+    """Refuses arrays: for arguments of which there is exactly one."""
+    if np.ndim(value) != 0:
+        raise _error(name, value, "a single number")
+    return value
+
+
+def count(name, value):
+    """A whole number >= 1, as an int (1e6 is accepted, 1.5 is not)."""
+    return int(_whole(name, value, 1))
+
+
+def count_or_zero(name, value):
+    """A whole number >= 0, as an int."""
+    return int(_whole(name, value, 0))
+
+
+def _whole(name, value, least):
+    allowed = f"a whole number >= {least}"
+    if np.ndim(value) != 0:
+        raise _error(name, value, allowed)
+    if isinstance(value, int) and not isinstance(value, bool) and value >= least:
+        return value                              # keeps integers beyond 2**53 exact
+    return _check(name, value, lambda x: (x >= least) & (x < np.inf) & (x == np.floor(x)), allowed)
+
+
+def distribution(name, value):
+    """A one-dimensional array of probabilities that sum to 1 (within 1e-9)."""
+    allowed = "a list of probabilities that sum to 1"
+    array = _numbers(name, value, allowed)
+    if np.ndim(array) != 1 or (array < 0).any() or not abs(array.sum() - 1) <= 1e-9:
+        raise _error(name, value, allowed)
+    return array
+
+
+def generator(name, value):
+    """A ``numpy.random.Generator``."""
+    if not isinstance(value, np.random.Generator):
+        raise _error(name, value, "a numpy.random.Generator")
+    return value
