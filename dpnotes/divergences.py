@@ -1,1 +1,195 @@
-__all__ = []
+"""How far apart two output laws are: the distances that the definitions of privacy are made of.
+
+A finite law is an array of probabilities along the last axis; leading axes hold many laws, and
+the parameters `epsilon`, `delta`, `alpha` broadcast against those leading axes. So one pair and
+m parameters give m numbers, and m pairs and one parameter give m numbers too. `density_laws`
+turns a pair of densities on the line into such arrays, by quadrature. All logarithms are natural.
+"""
+
+import numpy as np
+from scipy.special import logsumexp
+
+from ._validate import nonnegative_or_inf, probability, real
+
+__all__ = [
+    "total_variation",
+    "kl",
+    "renyi_divergence",
+    "max_divergence",
+    "approximate_max_divergence",
+    "hockey_stick",
+    "tradeoff",
+    "density_laws",
+]
+
+
+def total_variation(p, q):
+    """Largest difference in probability over all events, max_S p(S) - q(S); in [0, 1]."""
+    p, q = _laws(p, q)
+    return _plain(0.5 * np.abs(p - q).sum(-1))
+
+
+def kl(p, q):
+    """Kullback-Leibler divergence: the mean of log p/q under p; infinite unless supp p <= supp q.
+
+    Written as the sum of p (log p/q - 1 + q/p), whose terms are all nonnegative, so that it keeps
+    its relative precision for laws that are nearly equal.
+    """
+    p, q = _laws(p, q)
+    return _plain(_kl(p, q, _log_ratio(p, q)))
+
+
+def renyi_divergence(p, q, alpha):
+    """Rényi divergence of order `alpha` in [0, inf], log sum p^alpha q^(1-alpha) / (alpha-1).
+
+    Order 1 is `kl`, order inf is `max_divergence` (U-renyi-divergence); order 0 is -log q(p > 0).
+    """
+    p, q = _laws(p, q)
+    alpha, shape = _spread(nonnegative_or_inf("alpha", alpha), p)
+    p, q = np.broadcast_to(p, shape), np.broadcast_to(q, shape)
+    out = np.empty(alpha.shape[:-1])
+    order = alpha[..., 0]
+    for rows, value in (
+        (order == 0, lambda p, q, a: -np.log((q * (p > 0)).sum(-1))),
+        ((order > 0) & (order < 0.5), lambda p, q, a: a[..., 0] / (1 - a[..., 0]) * _renyi(q, p, 1 - a)),
+        ((order >= 0.5) & (order != 1) & np.isfinite(order), _renyi),
+        (order == 1, lambda p, q, a: _kl(p, q, _log_ratio(p, q))),
+        (np.isinf(order), lambda p, q, a: _log_ratio(p, q).max(-1)),
+    ):
+        if rows.any():
+            with np.errstate(divide="ignore"):
+                out[rows] = value(p[rows], q[rows], alpha[rows])
+    return _plain(out + 0.0)
+
+
+def max_divergence(p, q):
+    """Largest privacy loss: the maximum of log p/q over the outcomes that p can give (F-max-divergence)."""
+    p, q = _laws(p, q)
+    return _plain(_log_ratio(p, q).max(-1))
+
+
+def approximate_max_divergence(p, q, delta):
+    """Maximum over events S with p(S) > delta of log (p(S) - delta) / q(S), for delta in [0, 1].
+
+    It is the least epsilon with hockey_stick(p, q, epsilon) <= delta (F-max-divergence), and may be
+    negative: it is at least log(1 - delta). The best event collects the outcomes of largest p/q.
+    """
+    p, q = _laws(p, q)
+    delta, _ = _spread(probability("delta", delta), p)
+    _, above, below = _sorted_by_ratio(p, q)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = np.log(above - delta) - np.log(below)
+    return _plain(np.where(above > delta, value, -np.inf).max(-1))
+
+
+def hockey_stick(p, q, epsilon):
+    """Hockey-stick divergence, max_S p(S) - e^epsilon q(S) = sum (p - e^epsilon q)_+; any real epsilon.
+
+    (epsilon, delta)-DP says that it is at most delta, both ways, for all neighbours
+    (A-hs-divergence); at epsilon = 0 it is the total variation.
+    """
+    p, q = _laws(p, q)
+    epsilon, _ = _spread(real("epsilon", epsilon), p)
+    excess = -np.expm1(np.minimum(epsilon - _log_ratio(p, q), 0.0))
+    return _plain((p * excess).sum(-1))
+
+
+def tradeoff(p, q, alpha):
+    """Least type-II error of any (randomised) test of H0: p against H1: q at level `alpha` in [0, 1].
+
+    The Neyman-Pearson tests reject the outcomes of largest q/p; between them the curve is linear.
+    """
+    p, q = _laws(p, q)
+    alpha, _ = _spread(probability("alpha", alpha), p)
+    slope, power, level = _sorted_by_ratio(q, p)
+    slope = np.where(np.isfinite(slope), slope, 0.0)
+    start = np.where(level > 0, 1 - power + slope * level, 0.0)
+    return _plain(np.maximum((start - slope * alpha).max(-1), 0.0))
+
+
+def density_laws(log_p, log_q, edges, nodes=64):
+    """Two densities on the line as finite laws: masses at Gauss-Legendre nodes of each panel.
+
+    `log_p`, `log_q` map an array of points to log densities; `edges` are increasing panel ends that
+    cover all but a negligible mass and contain the densities' kinks. Sums over the arrays are then
+    quadratures of integrals, to near machine precision if the integrand is smooth in each panel.
+    A grid on which a law does not sum to one within 1e-9 is refused by the functions above.
+    """
+    edges = np.asarray(real("edges", edges))
+    if edges.ndim != 1 or edges.size < 2 or not (np.diff(edges) > 0).all():
+        raise ValueError(f"edges must be an increasing array of at least two numbers, got {edges}")
+    point, weight = np.polynomial.legendre.leggauss(nodes)
+    half = np.diff(edges)[:, None] / 2
+    at = ((edges[:-1, None] + half) + half * point).ravel()
+    weight = (half * weight).ravel()
+    return weight * np.exp(log_p(at)), weight * np.exp(log_q(at))
+
+
+def _laws(p, q):
+    """Both laws as float arrays of the same last axis, checked to be laws."""
+    p, q = np.asarray(p, float), np.asarray(q, float)
+    for name, law in (("p", p), ("q", q)):
+        good = law.ndim > 0 and law.size > 0 and (law >= 0).all()
+        if not (good and (np.abs(law.sum(-1) - 1) <= 1e-9).all()):
+            raise ValueError(f"{name} must hold probabilities that sum to one, got {law}")
+    if p.shape[-1] != q.shape[-1]:
+        raise ValueError(f"p and q must have as many outcomes, got {p.shape[-1]} and {q.shape[-1]}")
+    return np.broadcast_arrays(p, q)
+
+
+def _spread(parameter, p):
+    """The parameter with an axis for the outcomes, broadcast to the leading axes; the full shape."""
+    shape = np.broadcast_shapes(np.shape(parameter), p.shape[:-1])
+    return np.broadcast_to(parameter, shape)[..., None], (*shape, p.shape[-1])
+
+
+def _plain(value):
+    """Scalars as Python floats, arrays as they are."""
+    return float(value) if np.ndim(value) == 0 else value
+
+
+def _log_ratio(p, q):
+    """log p/q, relatively precise where p is near q; -inf where p = 0, also where both are."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        ratio = np.log(p) - np.log(q)
+        near = np.log1p((p - q) / q)
+    return np.where(p > 0, np.where(np.abs(ratio) < 0.5, near, ratio), -np.inf)
+
+
+def _above_tangent(x):
+    """exp(x) - 1 - x >= 0, without cancellation near zero; exp is capped, so never infinite."""
+    series = x * x / 2 * (1 + x / 3 * (1 + x / 4 * (1 + x / 5 * (1 + x / 6 * (1 + x / 7)))))
+    return np.where(np.abs(x) < 0.01, series, np.expm1(np.minimum(x, 700.0)) - x)
+
+
+def _kl(p, q, loss):
+    """Sum of p (loss + exp(-loss) - 1) where p > 0, of q where p = 0."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        far = np.abs(loss) > 30
+        inner = p * _above_tangent(np.where(far, 0.0, -loss))
+        outer = np.where(p > 0, p * np.where(far, loss - 1, 0.0) + np.where(far, q, 0.0), q)
+    return np.where(np.isposinf(loss).any(-1), np.inf, (inner * (p > 0) + outer).sum(-1))
+
+
+def _renyi(p, q, alpha):
+    """Rényi divergence for orders in [1/2, 1) and (1, inf), `alpha` with a last axis of length 1."""
+    loss = _log_ratio(p, q)
+    power = np.where(p > 0, (alpha - 1) * np.where(p > 0, loss, 0.0), 0.0)
+    with np.errstate(divide="ignore"):
+        total = logsumexp(np.where(p > 0, np.log(p) + power, -np.inf), axis=-1)
+    near = (np.abs(power).max(-1) < 1) & np.isfinite(loss).all(-1)
+    if near.any():
+        small = np.where(near[..., None], power, 0.0)
+        excess = (p * _above_tangent(small)).sum(-1) + (alpha[..., 0] - 1) * np.where(near, _kl(p, q, loss), 0.0)
+        total = np.where(near, np.log1p(np.where(near, excess, 0.0)), total)
+    return total / (alpha[..., 0] - 1)
+
+
+def _sorted_by_ratio(p, q):
+    """Outcomes by falling p/q: that ratio, and the running sums of p and of q."""
+    loss = _log_ratio(p, q)
+    order = np.argsort(-loss, axis=-1, kind="stable")
+    with np.errstate(over="ignore"):
+        ratio = np.exp(np.take_along_axis(loss, order, -1))
+    p, q = np.take_along_axis(p, order, -1), np.take_along_axis(q, order, -1)
+    return ratio, np.cumsum(p, -1), np.cumsum(q, -1)
