@@ -1,0 +1,66 @@
+# Each target makes .venv, installs the pinned requirements and does its job: nothing to set up by hand.
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+BUILT := _build/html/.built
+SOURCES := $(shell git ls-files _config.yml _toc.yml chapters dpnotes ledger site tests package-lock.json 2>/dev/null)
+PORT ?= 8000
+
+.PHONY: help book serve lab test quick bench pins newest clean
+
+help:
+	@echo "make book     build the site into _build/html, every notebook executed"
+	@echo "make serve    serve it on http://127.0.0.1:$(PORT)"
+	@echo "make lab      open the chapters as notebooks in JupyterLab"
+	@echo "make test     build if needed, then run every check"
+	@echo "make quick    the tests of the package and of the claims alone"
+	@echo "make bench    time and accuracy beside other libraries (installs them under .bench)"
+
+$(INSTALLED): requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
+	  { echo "Python 3.11 to 3.13 is needed: make PYTHON=/path/to/python3.12 ..."; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	touch $@
+
+book: $(INSTALLED)
+	DPNOTES_EVIDENCE=_build/evidence.json $(BIN)/python -m pytest -q -n 2 --dist loadfile tests/claims
+	$(BIN)/python site/build.py
+	touch $(BUILT)
+
+$(BUILT): $(INSTALLED) $(SOURCES)
+	$(MAKE) book
+
+serve: $(BUILT)
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+
+lab: $(INSTALLED)
+	$(BIN)/jupyter lab --notebook-dir=chapters
+
+test: $(BUILT)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/python -m pytest --nbval --nbval-current-env -p no:randomly -q -n 2 --dist loadfile _build/jupyter_execute
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests
+
+quick: $(INSTALLED)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/claims tests/test_*s.py
+
+bench: $(INSTALLED)
+	$(BIN)/python bench/run.py
+	$(BIN)/python bench/erm.py
+
+pins:
+	rm -rf .pins && $(PYTHON) -m venv .pins
+	.pins/bin/pip install --quiet -r requirements.in
+	{ echo "# Written by \`make pins\` from requirements.in: every package of the book, its tests and the grading."; \
+	  .pins/bin/pip freeze --exclude setuptools; } > requirements.txt
+	rm -rf .pins
+
+newest: $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --upgrade -r requirements.in
+
+clean:
+	rm -rf _build
