@@ -66,7 +66,9 @@ class Drawing:
 def _themed(svg, alt):
     """Colours to CSS variables, ids unique on the page, coordinates to hundredths of a point."""
     svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>\s*|<style.*?</style>\s*|<!--.*?-->", "", svg, flags=re.S)
+    svg = re.sub(
+        r"<metadata>.*?</metadata>\s*|<style.*?</style>\s*|<!--.*?-->", "", svg, flags=re.S
+    )
     width = re.search(r'width="([\d.]+)pt"', svg)[1]
     svg = re.sub(r'\s(width|height)="[\d.]+pt"', "", svg, count=2)
     svg = re.sub(r'\b(?:d|x|y)="[^"]*"', _rounded, svg)

@@ -36,7 +36,7 @@ def claims():
             for entry in yaml.safe_load(file.read_text(encoding="utf8")):
                 found.append({"chapter": file.stem, **entry})
     order = chapters()
-    return sorted(found, key=lambda c: (order.index(c["chapter"]) if c["chapter"] in order else 99))
+    return sorted(found, key=lambda c: order.index(c["chapter"]) if c["chapter"] in order else 99)
 
 
 def chapters():
@@ -83,7 +83,9 @@ class Generated(SphinxDirective):
         self.env.note_dependency(str(ROOT / "_build" / "evidence.json"))
         seen = evidence()
         if not seen:
-            log.warning("no evidence: run the claim tests before the build", location=self.env.docname)
+            log.warning(
+                "no evidence: run the claim tests before the build", location=self.env.docname
+            )
         box = nodes.container()
         lines = StringList(self.lines(seen), source="ledger")
         self.state.nested_parse(lines, self.content_offset, box)

@@ -25,7 +25,8 @@ def recording(record):
 def at_most(smaller, larger, *, rtol=1e-12, atol=0.0):
     """Assert ``smaller <= larger`` up to rounding, and note the smallest relative slack."""
     smaller, larger = np.broadcast_arrays(np.asarray(smaller, float), np.asarray(larger, float))
-    bad = ~(smaller <= larger + atol + rtol * np.abs(larger))
+    room = np.where(np.isfinite(larger), atol + rtol * np.abs(larger), 0.0)
+    bad = ~(smaller <= larger + room)
     assert not bad.any(), _first(bad, smaller, "<=", larger)
     finite = np.isfinite(larger) & (larger != 0)
     slack = ((larger - smaller)[finite] / np.abs(larger[finite])).tolist()
@@ -35,11 +36,11 @@ def at_most(smaller, larger, *, rtol=1e-12, atol=0.0):
 def equal(left, right, *, rtol=1e-12, atol=0.0):
     """Assert ``left == right`` to `rtol` relative to `right`, and note the largest error."""
     left, right = np.broadcast_arrays(np.asarray(left, float), np.asarray(right, float))
-    error = np.abs(left - right)
-    bad = ~((error <= atol + rtol * np.abs(right)) | (left == right))
+    same = left == right
+    error = np.abs(np.where(same, 0.0, left) - np.where(same, 0.0, right))
+    bad = ~(same | (error <= atol + rtol * np.abs(right)))
     assert not bad.any(), _first(bad, left, "==", right)
-    scale = np.where(right != 0, np.abs(right), 1)
-    error = np.where(left == right, 0.0, error / scale)
+    error = error / np.where(same | (right == 0), 1.0, np.abs(right))
     _note(left.size, error=float(error.max(initial=0.0)))
 
 

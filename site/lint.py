@@ -1,0 +1,128 @@
+"""What a page's source must keep to: each rule takes a page and returns what is wrong with it."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import ledger
+
+LONGEST_CELL, MEDIAN_CELL, EXERCISES = 30, 4, 6
+TAGS = {"hide-input", "hide-output", "remove-input", "remove-output"}
+BLOCK = re.compile(r"^(`{3,}|:{3,})\{prf:(\w+)\}[^\n]*\n(.*?)^\1\s*$", re.M | re.S)
+CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(.*?)^```\s*$", re.M | re.S)
+LABEL = re.compile(r"^:label:\s*(\S+)", re.M)
+
+
+@dataclass
+class Page:
+    """A page's name and source."""
+
+    name: str
+    text: str
+
+    @classmethod
+    def read(cls, file):
+        return cls(Path(file).stem, Path(file).read_text(encoding="utf8"))
+
+    def cells(self):
+        """The code cells as (options, lines of code)."""
+        found = []
+        for body in CELL.findall(self.text):
+            option = re.match(r"(---\n.*?^---\n|(?:^:.*\n)*)", body, re.M | re.S)[0]
+            code = [line for line in body[len(option) :].splitlines() if line.strip()]
+            found.append((option, code))
+        return found
+
+    def blocks(self):
+        """The labelled statements as (kind, label or None, body)."""
+        return [
+            (kind, (LABEL.search(body) or [None, None])[1], body)
+            for _, kind, body in BLOCK.findall(self.text)
+        ]
+
+
+def long_cells(page):
+    """A cell is read at a glance; what is longer belongs into the package."""
+    lengths = [len(code) for _, code in page.cells()]
+    found = [f"a cell of {n} lines (at most {LONGEST_CELL})" for n in lengths if n > LONGEST_CELL]
+    if lengths and median(lengths) > MEDIAN_CELL:
+        found.append(f"the median cell has {median(lengths)} lines (at most {MEDIAN_CELL})")
+    return found
+
+
+def unknown_tags(page):
+    """A mistyped tag is silently ignored by the build."""
+    tags = []
+    for options, _ in page.cells():
+        listed = re.search(r"^:?tags:\s*\[([^\]]*)\]", options, re.M)
+        tags += [t.strip(" \"'") for t in listed[1].split(",")] if listed else []
+        tags += re.findall(r"^\s+- (\S+)$", options, re.M)
+    return [f"unknown cell tag {tag!r}" for tag in tags if tag not in TAGS]
+
+
+def unlabelled_claims(page):
+    """Every numbered statement can be referred to; proofs fold as admonitions."""
+    found = [f"a prf:{kind} without a label" for kind, label, _ in page.blocks() if not label]
+    if "{prf:proof}" in page.text:
+        found.append("prf:proof cannot fold: use an admonition of class dropdown")
+    return found
+
+
+def strange_labels(page):
+    """A statement is the ledger's, or the page's own and named after the page."""
+    known = {ledger.label(claim["id"]) for claim in ledger.claims()}
+    return [
+        f"label {label!r} is neither a claim nor starts with '{page.name}-'"
+        for _, label, _ in page.blocks()
+        if label and label not in known and not label.startswith(f"{page.name}-")
+    ]
+
+
+def unused_labels(page, everywhere):
+    """An equation number nobody refers to is noise; `everywhere` is the text of all pages."""
+    labels = re.findall(r"^\$\$ *\(([\w.-]+)\)\s*$", page.text, re.M)
+    labels += re.findall(r"\$\$ +\(([\w.-]+)\)\s*$", page.text, re.M)
+    return [
+        f"equation label {label!r} is never referred to"
+        for label in sorted(set(labels))
+        if f"{{eq}}`{label}`" not in everywhere
+    ]
+
+
+def unseeded_randomness(page):
+    """The same page gives the same numbers: generators have seeds, global state is not used."""
+    code = "\n".join(line for _, lines in page.cells() for line in lines)
+    found = []
+    if re.search(r"default_rng\(\s*\)", code):
+        found.append("a generator without a seed")
+    if re.search(r"np\.random\.(?!default_rng|Generator)\w+", code):
+        found.append("numpy's global random state")
+    if re.search(r"^\s*(import random\b|from random import)", code, re.M):
+        found.append("the module random")
+    if re.search(r"\.rvs\((?![^)]*random_state)", code):
+        found.append("rvs without random_state")
+    return found
+
+
+def exercises(page):
+    """Enough exercises, each with a folded solution."""
+    asked = re.findall(
+        r"^[`:]{3,}\{exercise(?:-start)?\}.*\n(?::.*\n)*?:label:\s*(\S+)", page.text, re.M
+    )
+    solved = re.findall(r"^[`:]{3,}\{solution(?:-start)?\}\s*(\S+)\n((?::.*\n)*)", page.text, re.M)
+    found = [f"exercise {e!r} has no solution" for e in asked if e not in dict(solved)]
+    found += [f"solution of {e!r} is not folded" for e, o in solved if ":class: dropdown" not in o]
+    if page.name in {c["chapter"] for c in ledger.claims()} and len(asked) < EXERCISES:
+        found.append(f"{len(asked)} exercises (at least {EXERCISES})")
+    return found
+
+
+RULES = (
+    long_cells,
+    unknown_tags,
+    unlabelled_claims,
+    strange_labels,
+    unseeded_randomness,
+    exercises,
+)

@@ -1,0 +1,80 @@
+"""Every claim of a finished chapter is on its page with its source, computed, and tested."""
+
+import ast
+import re
+
+import pytest
+
+import dpnotes
+import ledger
+import lint
+from conftest import ROOT
+
+FINISHED = ledger.finished()
+SLIPS = {"typo", "wrong", "underived"}
+
+
+def marked_claims():
+    """(claim id, names after ``by=``) of every claim mark in tests/claims."""
+    found = []
+    for file in sorted((ROOT / "tests" / "claims").glob("test_*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.claim":
+                names = [ast.literal_eval(k.value) for k in node.keywords if k.arg == "by"]
+                by = tuple(name for group in names for name in group)
+                found += [(ast.literal_eval(claim), by) for claim in node.args]
+    return found
+
+
+def problems(claim, page, marked):
+    """What is missing for `claim` on its page and among the marked tests."""
+    bodies = [body for _, label, body in page.blocks() if label == ledger.label(claim["id"])]
+    if len(bodies) != 1:
+        yield f"{len(bodies)} blocks with its label"
+    elif not re.search(rf"\{{source\}}`{re.escape(claim['id'])}[ `]", bodies[0]):
+        yield "no source in its block"
+    if claim["id"] not in marked:
+        yield "no test is marked with it"
+    if claim["printed"] not in ledger.KINDS:
+        yield f"printed: {claim['printed']!r} is not one of {ledger.KINDS}"
+    if claim["printed"] in SLIPS and "correction" not in claim:
+        yield "a slip without a correction"
+
+
+@pytest.mark.parametrize("claim", FINISHED, ids=lambda claim: claim["id"])
+def test_claim_is_stated_sourced_and_tested(claim):
+    page = lint.Page.read(ROOT / "chapters" / f"{claim['chapter']}.md")
+    assert list(problems(claim, page, {name for name, _ in marked_claims()})) == []
+
+
+def test_ids_are_unique_and_every_mark_is_in_the_ledger():
+    ids = [claim["id"] for claim in ledger.claims()]
+    assert len(ids) == len(set(ids)) >= 122
+    assert {name for name, _ in marked_claims()} <= set(ids)
+
+
+def test_functions_named_by_the_tests_exist():
+    for _, by in marked_claims():
+        for name in by:
+            room, _, function = name.partition(".")
+            assert callable(getattr(getattr(dpnotes, room), function)), name
+
+
+def test_evidence_of_the_build_covers_every_finished_claim():
+    seen = ledger.evidence()
+    assert seen, "no evidence: run `make book`"
+    for claim in FINISHED:
+        records = seen.get(claim["id"], [])
+        assert sum(r.get("instances", 0) for r in records) > 0, claim["id"]
+        if claim["printed"] in SLIPS:
+            texts = [t for r in records for c, t in r.get("slips", []) if c == claim["id"]]
+            assert texts, f"{claim['id']} is a slip without a computed counterexample"
+
+
+def test_a_missing_block_source_test_or_correction_is_found():
+    claim = {"id": "T-9", "chapter": "x", "printed": "wrong"}
+    assert len(list(problems(claim, lint.Page("x", ""), set()))) == 3
+    block = ":::{prf:theorem} T\n:label: t-9\nIt holds.{}\n:::\n"
+    assert "no source in its block" in problems(claim, lint.Page("x", block.format("")), {"T-9"})
+    sourced = lint.Page("x", block.format(" {source}`T-9 (6.8)`"))
+    assert list(problems({**claim, "correction": "so"}, sourced, {"T-9"})) == []

@@ -1,0 +1,73 @@
+"""nbval compares the executed notebooks of the site; here it is seen to catch a changed number."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+EXECUTED = sorted((ROOT / "_build" / "jupyter_execute").rglob("*.ipynb"))
+
+
+def cells(file):
+    return [c for c in json.loads(file.read_text())["cells"] if c["cell_type"] == "code"]
+
+
+def nbval(file):
+    command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "-q", file.name]
+    command += ["-p", "no:cacheprovider", "--rootdir", str(file.parent)]
+    return subprocess.run(command, cwd=file.parent, capture_output=True, text=True)
+
+
+def small(tmp_path, output):
+    """A two-cell notebook whose second cell claims to have printed `output`."""
+    stream = {"output_type": "stream", "name": "stdout", "text": output}
+    code = {"cell_type": "code", "metadata": {}}
+    notebook = {
+        "cells": [
+            {**code, "source": "x = 1 / 3", "outputs": [], "execution_count": 1, "id": "a"},
+            {
+                **code,
+                "source": "print(round(x, 4))",
+                "outputs": [stream],
+                "execution_count": 2,
+                "id": "b",
+            },
+        ],
+        "metadata": {
+            "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}
+        },
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    file = tmp_path / "small.ipynb"
+    file.write_text(json.dumps(notebook))
+    return file
+
+
+def test_the_site_was_built_from_executed_notebooks():
+    assert EXECUTED, "no executed notebooks: run `make book`"
+    for file in EXECUTED:
+        assert all(c["execution_count"] for c in cells(file) if "".join(c["source"]).strip()), file
+
+
+def test_nbval_passes_on_a_true_number_and_fails_on_a_changed_one(tmp_path):
+    true = nbval(small(tmp_path, "0.3333\n"))
+    assert true.returncode == 0, true.stdout
+    changed = nbval(small(tmp_path, "0.3334\n"))
+    assert changed.returncode == 1 and "0.3334" in changed.stdout
+
+
+def test_nbval_fails_when_a_figure_changed(tmp_path):
+    """Figures are inline SVG, so they are compared too, unlike images."""
+    with_figure = [f for f in EXECUTED if "dpn-figure" in f.read_text()]
+    if not with_figure:
+        pytest.fail("no page with a figure was built")
+    file = min(with_figure, key=lambda f: f.stat().st_size)
+    text = file.read_text()
+    copy = tmp_path / file.name
+    copy.write_text(re.sub(r"(stroke-width: )0\.8", r"\g<1>0.7", text, count=1))
+    assert copy.read_text() != text
+    assert nbval(copy).returncode == 1
