@@ -1,0 +1,1 @@
+"""Build assignments from masters, and mark submissions without trusting them."""

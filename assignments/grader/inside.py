@@ -1,0 +1,105 @@
+"""The student's side of the sandbox: runs cells, answers calls. Nothing that it says is trusted beyond being data."""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import sys
+
+sys.path.insert(0, os.path.dirname(__file__))
+from wire import pack, receive, send, unpack  # noqa: E402
+
+
+def limit(limits):
+    """Hard limits for this process and all that it starts."""
+    for name in ("AS", "CPU", "NPROC", "FSIZE", "NOFILE"):
+        resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (limits[name], limits[name]))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def channel():
+    """Keep the pipe to the grader for ourselves; prints go to stderr, input is empty."""
+    source, target = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    return source, target
+
+
+def new_shell():
+    """An IPython without history, colours or windows, so that magics and rich displays of a notebook work."""
+    from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
+
+    class Shell(InteractiveShell):
+        def enable_gui(self, gui=None):
+            return None
+
+    quiet = Config(
+        {"HistoryManager": {"enabled": False}, "InteractiveShell": {"colors": "nocolor"}}
+    )
+    return Shell.instance(config=quiet)
+
+
+def interrupt(*_):
+    raise TimeoutError("this cell ran too long")
+
+
+def run(shell, message):
+    """Execute one cell as Jupyter would."""
+    signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, message["seconds"], 1.0)
+    try:
+        result = shell.run_cell(message["source"], store_history=False)
+        error = result.error_before_exec or result.error_in_exec
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    return {} if error is None else {"error": type(error).__name__, "message": str(error)[:300]}
+
+
+def look(names, wanted):
+    """Which of the wanted names exist: functions by name, everything else by value."""
+    found = {}
+    for name in wanted:
+        if name in names:
+            try:
+                found[name] = (
+                    {"function": True} if callable(names[name]) else {"value": pack(names[name])}
+                )
+            except TypeError as error:
+                found[name] = {"error": str(error)}
+    return {"found": found}
+
+
+def call(names, message):
+    args, kwargs = unpack(message["args"], names), unpack(message["kwargs"], names)
+    return {"value": pack(names[message["name"]](*args, **kwargs))}
+
+
+def main():
+    limit(json.loads(sys.argv[1]))
+    source, target = channel()
+    shutil.copytree(sys.argv[2], os.environ["MPLCONFIGDIR"])
+    shell = new_shell()
+    while True:
+        try:
+            message = receive(source)
+        except EOFError:
+            return
+        try:
+            if message["do"] == "run":
+                reply = run(shell, message)
+            elif message["do"] == "look":
+                reply = look(shell.user_ns, message["names"])
+            else:
+                reply = call(shell.user_ns, message)
+        except (
+            BaseException
+        ) as error:  # whatever a student's code raises is an answer, SystemExit too
+            reply = {"error": type(error).__name__, "message": str(error)[:300]}
+        send(target, {"id": message["id"], **reply})
+
+
+if __name__ == "__main__":
+    main()

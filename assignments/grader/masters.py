@@ -1,0 +1,199 @@
+"""Read a master and make the student version from it; nbgrader's own steps take the solutions and hidden tests out."""
+
+import ast
+import copy
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbgrader.preprocessors import (
+    CheckCellMetadata,
+    ClearHiddenTests,
+    ClearOutput,
+    ClearSolutions,
+    ComputeChecksums,
+    LockCells,
+)
+
+HIDDEN = re.compile(r"^### BEGIN HIDDEN TESTS\n(.*?)^### END HIDDEN TESTS\n?", re.M | re.S)
+ANSWER = "*Your answer here.*"
+
+
+@dataclass
+class Question:
+    """One graded cell: a column of the grades."""
+
+    id: str
+    points: float
+    manual: bool
+    source: str  # of the student version: the public tests, or the empty answer
+    hidden: str = ""
+    answer: str = ""  # the master's, for the marker of a manual question
+    uses: set = field(default_factory=set)  # names of the student's that the tests look at
+
+
+@dataclass
+class Master:
+    """A parsed master."""
+
+    name: str
+    notebook: nbformat.NotebookNode
+    student: nbformat.NotebookNode
+    questions: list
+    given: list  # code cells that everyone gets and that need nothing of the student's
+    names: set  # what the solution cells define
+
+
+def grading(cell):
+    return cell.metadata.get("nbgrader", {})
+
+
+def complete(cell, index):
+    """The one metadata line of a master says the id and the points; the cell's kind says the rest."""
+    cell.id = grading(cell).get("grade_id", f"cell-{index}")
+    if "nbgrader" in cell.metadata:
+        short = cell.metadata.nbgrader
+        test = cell.cell_type == "code" and "points" in short
+        cell.metadata.nbgrader = {
+            "schema_version": 3,
+            "task": False,
+            "grade": "points" in short,
+            "solution": not test,
+            "locked": test,
+            **short,
+        }
+
+
+def bound(source):
+    """Names that a cell defines at its top level."""
+    names = set()
+    for node in ast.parse(source).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            names |= {(a.asname or a.name).split(".")[0] for a in node.names}
+        else:
+            names |= {
+                n.id
+                for n in ast.walk(node)
+                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+            }
+    return names
+
+
+def used(source):
+    """Names that a cell reads and does not set."""
+    nodes = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Name)]
+    return {n.id for n in nodes} - {n.id for n in nodes if isinstance(n.ctx, ast.Store)}
+
+
+def question(cell, stripped, names):
+    """A graded cell of the master and the same cell of the student version."""
+    data = grading(cell)
+    found = Question(
+        data.grade_id.removeprefix("test-"),
+        data.points,
+        cell.cell_type == "markdown",
+        stripped.source,
+    )
+    if found.manual:
+        found.answer = cell.source
+    else:
+        found.hidden = "".join(HIDDEN.findall(cell.source))
+        found.uses = used(cell.source) & names
+    return found
+
+
+def student_version(notebook):
+    """What students get: stubs, public tests, locks."""
+    student, resources = copy.deepcopy(notebook), {}
+    steps = [
+        ClearSolutions(text_stub=ANSWER),
+        ClearHiddenTests(),
+        ClearOutput(),
+        LockCells(),
+        ComputeChecksums(),
+        CheckCellMetadata(),
+    ]
+    for step in steps:
+        student, resources = step.preprocess(student, resources)
+    for cell in student.cells:
+        cell.source = cell.source.rstrip("\n")
+    return ComputeChecksums().preprocess(student, resources)[0]
+
+
+def read(path):
+    """Parse and check a master; errors say which cell is wrong."""
+    notebook = jupytext.read(path, fmt="md:myst")
+    for index, cell in enumerate(notebook.cells):
+        complete(cell, index)
+    notebook.metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    student = student_version(notebook)
+    code = [c for c in notebook.cells if c.cell_type == "code"]
+    names = set().union(*[bound(c.source) for c in code if grading(c).get("solution")])
+    given = [c.source for c in code if not grading(c) and not used(c.source) & names]
+    questions = [
+        question(c, s, names)
+        for c, s in zip(notebook.cells, student.cells)
+        if grading(c).get("grade")
+    ]
+    for q in questions:
+        check(path, q)
+    return Master(Path(path).stem, notebook, student, questions, given, names)
+
+
+def check(path, q):
+    """A test without a message teaches nothing, a question without public tests surprises."""
+    silent = [
+        n.lineno
+        for s in (q.source, q.hidden)
+        if not q.manual
+        for n in ast.walk(ast.parse(s))
+        if isinstance(n, ast.Assert) and n.msg is None
+    ]
+    if silent:
+        raise ValueError(
+            f"{path}: question {q.id}: an assertion without a message (line {silent[0]} of its tests)"
+        )
+    if not q.manual and (not q.hidden.strip() or "assert" not in q.source):
+        raise ValueError(f"{path}: question {q.id}: public and hidden tests are both needed")
+
+
+HEADER = """---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+mystnb:
+  execution_mode: "off"
+---
+
+"""
+
+
+def page(master):
+    """The student version as a MyST page of the book, offered as a notebook too."""
+    text = jupytext.writes(master.student, fmt="md:myst")
+    body = text.split("---\n", 2)[2].lstrip("\n")
+    title, _, rest = body.partition("\n")
+    link = f"{{download}}`Download this assignment as a notebook <downloads/{master.name}.ipynb>`"
+    return f"{HEADER}{title}\n\n{link}\n{rest}"
+
+
+def build(path, target):
+    """Write the page and the notebook of one master; the same master gives the same bytes."""
+    master = read(path)
+    (target / "downloads").mkdir(parents=True, exist_ok=True)
+    (target / f"{master.name}.md").write_text(page(master), encoding="utf-8")
+    notebook = nbformat.writes(master.student, version=4) + "\n"
+    (target / "downloads" / f"{master.name}.ipynb").write_text(notebook, encoding="utf-8")
+    return master
