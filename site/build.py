@@ -1,0 +1,153 @@
+"""Build the book from scratch, execute every page, and refuse the result if anything is wrong.
+
+    python site/build.py                          the whole book into _build/
+    python site/build.py --out DIR                somewhere else, so that several builds can run at once
+    python site/build.py --out DIR --pages pure-dp    a few pages for quick work (references to others may dangle)
+
+The exit code is 0 only if every cell ran, nothing warned, every formula is TeX, every executed
+notebook is complete and no guard (``guards.py``) found a fault.
+"""
+
+import argparse
+import contextlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+ALWAYS = ("references",)
+DANGLING = re.compile(
+    r"label '.*' not found|undefined label|unknown document|equation not found|xref_missing"
+    r"|term not in glossary|toctree contains reference|could not find bibtex key|No bibliography"
+    r"|numfig format|cross-reference target not found"
+)
+
+
+class Tee:
+    """A stream that passes text on and remembers it."""
+
+    def __init__(self, stream):
+        self.stream, self.text = stream, ""
+
+    def write(self, text):
+        self.text += text
+        return self.stream.write(text)
+
+    def __getattr__(self, name):
+        return getattr(self.stream, name)
+
+
+def install_node_modules(root):
+    """`npm ci` with the venv's own Node, when its result is missing or older than the lock."""
+    marker, lock = root / "node_modules" / ".package-lock.json", root / "package-lock.json"
+    if marker.exists() and marker.stat().st_mtime >= lock.stat().st_mtime:
+        return
+    tools = Path(sys.executable).parent
+    npm = tools / "npm" if (tools / "npm").exists() else "npm"
+    subprocess.run([str(npm), "ci"], cwd=root, check=True)
+    marker.touch()
+
+
+def partial_toc(toc, pages):
+    """The table of contents cut down to the root, `pages` and the pages every page leans on."""
+    wanted = set(pages) | set(ALWAYS)
+
+    def cut(chapters):
+        return [c for c in chapters if Path(c["file"]).name in wanted or c["file"] in wanted]
+
+    parts = [dict(part, chapters=cut(part["chapters"])) for part in toc.get("parts", [])]
+    found = {Path(c["file"]).name for part in parts for c in part["chapters"]} | {
+        Path(toc["root"]).name
+    }
+    unknown = sorted(set(pages) - found - {c["file"] for part in parts for c in part["chapters"]})
+    if unknown:
+        sys.exit(f"not in _toc.yml: {', '.join(unknown)}")
+    return {**toc, "parts": [part for part in parts if part["chapters"]]}
+
+
+def run_sphinx(root, out, toc_path, strict):
+    """One clean Jupyter Book build; returns its status and its warnings."""
+    from jupyter_book.sphinx import build_sphinx
+
+    errors = Tee(sys.stderr)
+    with contextlib.redirect_stderr(errors):
+        status = build_sphinx(
+            root, out / "html", path_config=root / "_config.yml", noconfig=True, freshenv=True,
+            confoverrides={"external_toc_path": str(toc_path), "latex_individualpages": False},
+            warningiserror=strict, keep_going=True,
+        )  # fmt: skip
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", errors.text)
+    return status, [
+        line for line in plain.splitlines() if re.search(r"\b(WARNING|ERROR|CRITICAL)\b", line)
+    ]
+
+
+def unexecuted(notebook):
+    """Numbers of the code cells of an .ipynb that were never run."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    return [
+        number for number, cell in enumerate(cells, 1)
+        if cell["cell_type"] == "code" and "".join(cell["source"]).strip() and cell["execution_count"] is None
+    ]  # fmt: skip
+
+
+def check_notebooks(folder):
+    """Faults of the executed notebooks, which the tests compare with a second run."""
+    return [
+        f"{path.name}: code cells {unexecuted(path)} were not executed"
+        for path in sorted(folder.rglob("*.ipynb")) if unexecuted(path)
+    ]  # fmt: skip
+
+
+def build(root, out, pages):
+    """Build, then check; returns the list of faults."""
+    import guards
+
+    install_node_modules(root)
+    for folder in ("html", ".doctrees", "jupyter_execute"):
+        shutil.rmtree(out / folder, ignore_errors=True)
+    out.mkdir(parents=True, exist_ok=True)
+    toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
+    toc_path = out / "toc.yml"
+    toc_path.write_text(yaml.safe_dump(partial_toc(toc, pages) if pages else toc), encoding="utf-8")
+    status, warnings = run_sphinx(root, out, toc_path, strict=not pages)
+    faults = [w for w in warnings if not (pages and DANGLING.search(w))]
+    if status and not pages and not faults:
+        faults.append(f"the build failed: {status}")
+    if isinstance(status, Exception):
+        return faults + [f"the build stopped: {status}"]
+    faults += check_notebooks(out / "jupyter_execute")
+    return faults + guards.check_site(out / "html", partial=bool(pages))
+
+
+def main():
+    """Command line."""
+    parser = argparse.ArgumentParser(description="Build the book.")
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / "_build", help="where the result goes (default: _build)"
+    )
+    parser.add_argument(
+        "--pages", nargs="+", default=[], help="names of the pages to build (default: all)"
+    )
+    options = parser.parse_args()
+    start, out = time.time(), options.out.resolve()
+    faults = build(ROOT, out, options.pages)
+    if faults:
+        print(
+            f"\n{len(faults)} fault(s):",
+            *(f"  {fault}" for fault in faults),
+            sep="\n",
+            file=sys.stderr,
+        )
+        sys.exit(1)
+    print(f"\nBuilt in {time.time() - start:.0f} s. Open {out / 'html' / 'index.html'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,239 @@
+"""What a built site must not contain. Each guard looks at the finished HTML and returns faults.
+
+A guard gets the pages of the site as `Page` objects and yields sentences that name the page and
+the thing; no sentence, no fault. `check_site` runs them all, then reports the weight of each page.
+"""
+
+import re
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+LOADING = {
+    "script": ("src",), "img": ("src", "srcset"), "iframe": ("src",), "source": ("src", "srcset"), "video": ("src", "poster"),
+    "audio": ("src",), "embed": ("src",), "object": ("data",), "track": ("src",), "input": ("src",),
+    "image": ("href", "xlink:href"), "use": ("href", "xlink:href"), "form": ("action",),
+}  # fmt: skip
+LOADING_RELS = {
+    "stylesheet",
+    "preload",
+    "prefetch",
+    "modulepreload",
+    "icon",
+    "preconnect",
+    "dns-prefetch",
+    "manifest",
+}
+VOID = {
+    "area",
+    "base",
+    "br",
+    "col",
+    "embed",
+    "hr",
+    "img",
+    "input",
+    "link",
+    "meta",
+    "source",
+    "track",
+    "wbr",
+}
+CODE = {"pre", "code", "script", "style", "textarea", "title", "annotation"}
+FOREIGN = re.compile(r"^(?:https?:)?//", re.I)
+RAW_TEX = re.compile(
+    r"\$|\\\(|\\\[|\\begin\{|\\[a-zA-Z]{2,}\b|\{(?:prf:ref|eq|ref|cite:?[a-z]*|numref|term|doc)\}"
+)
+SECRETS = re.compile(
+    r"BEGIN (?:HIDDEN TESTS|SOLUTION)|END (?:HIDDEN TESTS|SOLUTION)|\"grade_id\"|nbgrader"
+)
+
+
+class Page(HTMLParser):
+    """The facts of one page that guards ask for, gathered in one pass."""
+
+    def __init__(self, path, site):
+        super().__init__()
+        self.name, self.path = path.relative_to(site).as_posix(), path
+        self.loads, self.links, self.text, self.undescribed, self.errors = [], [], [], [], []
+        self.ids, self.inside = Counter(), []
+        self.source = path.read_text(encoding="utf-8")
+        self.feed(self.source)
+
+    def handle_starttag(self, tag, attrs):
+        """Note what the tag loads, links to, is called and shows."""
+        attrs = {name: value or "" for name, value in attrs}
+        if tag not in VOID:
+            self.inside.append((tag, attrs))
+        if "id" in attrs:
+            self.ids[attrs["id"]] += 1
+        self.note_loads(tag, attrs)
+        if tag == "a" and "href" in attrs:
+            self.links.append(attrs["href"])
+        if tag == "img" and not attrs.get("alt", "").strip():
+            self.undescribed.append(f"<img src={attrs.get('src', '')[:60]!r}>")
+        if tag == "svg" and not self.decorative(attrs):
+            self.undescribed.append("<svg>")
+        if {"katex-error", "tex-error", "problematic", "system-message"} & set(
+            attrs.get("class", "").split()
+        ):
+            self.errors.append(f"<{tag} class={attrs['class']!r}>")
+
+    def handle_startendtag(self, tag, attrs):
+        """A self-closed tag opens nothing."""
+        self.handle_starttag(tag, attrs)
+        self.handle_endtag(tag)
+
+    def handle_endtag(self, tag):
+        """Close the innermost open tag of that name."""
+        for position in range(len(self.inside) - 1, -1, -1):
+            if self.inside[position][0] == tag:
+                del self.inside[position:]
+                return
+
+    def handle_data(self, data):
+        """Note text that a reader reads as text."""
+        if data.strip() and not any(tag in CODE for tag, _ in self.inside):
+            self.text.append(data)
+
+    def note_loads(self, tag, attrs):
+        """Note what a browser fetches without being asked."""
+        self.loads += [attrs[name] for name in LOADING.get(tag, ()) if attrs.get(name)]
+        if tag == "link" and LOADING_RELS & set(attrs.get("rel", "").lower().split()):
+            self.loads.append(attrs.get("href", ""))
+        self.loads += re.findall(r"url\(['\"]?([^'\")]+)", attrs.get("style", ""))
+
+    def decorative(self, attrs):
+        """An svg is described by itself, hidden from readers, or part of a formula or a described one."""
+        if attrs.get("aria-label", "").strip() or attrs.get("aria-hidden") == "true":
+            return True
+        return any(
+            a.get("aria-hidden") == "true" or a.get("role") == "img" for _, a in self.inside[:-1]
+        )
+
+
+def foreign_loads(pages):
+    """No page may make a request to another host: readers are not reported to anyone."""
+    for page in pages:
+        for url in page.loads:
+            if FOREIGN.match(url):
+                yield f"{page.name}: loads {url}"
+
+
+def foreign_loads_of_assets(pages, site):
+    """Nor may a style sheet (url, import) or an inline or shipped script (import, src, fetch)."""
+    css = re.compile(r"(?:url\(|@import)\s*['\"]?((?:https?:)?//[^'\")\s]+)", re.I)
+    script = re.compile(
+        r"(?:import\s*\(?|fetch\(|importScripts\(|src\s*=|\.open\([^)]*,)\s*['\"`]((?:https?:)?//[^'\"`]+)",
+        re.I,
+    )
+    for path in sorted(site.rglob("*.css")):
+        yield from (
+            f"{path.relative_to(site)}: loads {url}"
+            for url in css.findall(path.read_text(encoding="utf-8"))
+        )
+    for path in sorted(site.rglob("*.js")):
+        yield from (
+            f"{path.relative_to(site)}: loads {url}"
+            for url in script.findall(path.read_text(encoding="utf-8"))
+        )
+    for page in pages:
+        inline = "\n".join(re.findall(r"<script[^>]*>(.*?)</script>", page.source, re.S))
+        sheets = "\n".join(re.findall(r"<style[^>]*>(.*?)</style>", page.source, re.S))
+        yield from (
+            f"{page.name}: loads {url}" for url in script.findall(inline) + css.findall(sheets)
+        )
+
+
+def undescribed_images(pages):
+    """Whoever cannot see a figure is told what it shows."""
+    for page in pages:
+        yield from (f"{page.name}: no description: {image}" for image in page.undescribed)
+
+
+def raw_tex(pages):
+    """TeX or a role that reached the reader as text: `$$` glued to a word, a misspelt fence, a bad formula."""
+    for page in pages:
+        for text in page.text:
+            match = RAW_TEX.search(text)
+            if match:
+                around = text[max(0, match.start() - 30) : match.end() + 30]
+                yield f"{page.name}: unrendered {match[0]!r} in {' '.join(around.split())!r}"
+        yield from (f"{page.name}: an error shows in the page: {error}" for error in page.errors)
+
+
+def duplicate_ids(pages):
+    """A link to an id must have one place to go to."""
+    for page in pages:
+        yield from (
+            f"{page.name}: id {name!r} occurs {n} times" for name, n in page.ids.items() if n > 1
+        )
+
+
+def broken_links(pages, site):
+    """Links and files inside the site exist, anchors too."""
+    ids = {page.path.resolve(): page.ids for page in pages}
+    for page in pages:
+        for link in dict.fromkeys(page.links + page.loads):
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc or link.startswith("#") and len(link) < 2:
+                continue
+            target = (
+                (page.path.parent / unquote(parts.path)).resolve()
+                if parts.path
+                else page.path.resolve()
+            )
+            if not target.exists():
+                yield f"{page.name}: {link} leads nowhere"
+            elif parts.fragment and target in ids and unquote(parts.fragment) not in ids[target]:
+                yield f"{page.name}: {link} names a place that does not exist"
+
+
+def leaked_sources(site):
+    """Solutions and hidden tests of assignments never reach the site, nor do raw sources of pages."""
+    if (site / "_sources").exists():
+        yield "_sources/: the site publishes raw sources"
+    for path in sorted(site.rglob("*")):
+        if (
+            path.suffix in {".html", ".md", ".ipynb", ".json", ".js", ".txt"}
+            and "_static" not in path.parts
+        ):
+            match = SECRETS.search(path.read_text(encoding="utf-8", errors="replace"))
+            if match:
+                yield f"{path.relative_to(site)}: contains {match[0]!r}"
+
+
+def weight(page, site):
+    """Bytes a first visit of the page transfers at most: the page and all it loads, KaTeX's fonts as far as used."""
+    files = {page.path}
+    for url in page.loads:
+        target = (page.path.parent / unquote(urlsplit(url).path)).resolve()
+        if not urlsplit(url).scheme and target.is_file():
+            files.add(target)
+    return sum(file.stat().st_size for file in files)
+
+
+def report_weights(pages, site):
+    """Print what each page weighs."""
+    print(
+        "\nweight of a first visit (page itself / with style sheets and scripts, before fonts), kB:"
+    )
+    for page in pages:
+        print(
+            f"  {len(page.source.encode()) / 1000:8.0f} {weight(page, site) / 1000:8.0f}  {page.name}"
+        )
+
+
+def check_site(site, partial=False):
+    """All faults of a built site; a partial one may have links to pages that were not built."""
+    paths = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts]
+    pages = [Page(path, Path(site)) for path in paths]
+    faults = [] if pages else [f"no pages in {site}"]
+    for found in (
+        foreign_loads(pages), foreign_loads_of_assets(pages, site), undescribed_images(pages), raw_tex(pages),
+        duplicate_ids(pages), leaked_sources(site), () if partial else broken_links(pages, site),
+    ):  # fmt: skip
+        faults += found
+    report_weights(pages, site)
+    return faults

