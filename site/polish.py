@@ -69,7 +69,7 @@ def polish_page(path):
         step(page)
     path.write_text(str(page), encoding="utf-8")
     return {
-        name for icon in page.select("i[class]") for name in icon["class"] if name.startswith("fa-")
+        name for icon in page.select('[class*="fa-"]') for name in icon["class"] if name.startswith("fa-")
     }
 
 
