@@ -17,11 +17,13 @@ _ROOMS = (
     "losses",
     "accounting",
     "theorems",
+    "calibration",
     "composition",
     "subsampling",
     "renyi",
     "mechanisms",
     "sgd",
+    "convex",
     "erm",
 )
 __all__ = ["__version__"]
