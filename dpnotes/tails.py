@@ -118,15 +118,13 @@ def _golden_section(function, low, high):
 def mills_upper(t):
     """P(X > t) < exp(-t^2/2) / (t sqrt(2 pi)) for a standard normal X and t > 0 (T-8, 6.3)."""
     t = check.positive("t", t)
-    return _probability(-np.square(t) / 2 - np.log(t) - math.log(2 * math.pi) / 2)
+    return _probability(-_half_square(t) - np.log(t) - math.log(2 * math.pi) / 2)
 
 
 def mills_lower(t):
     """P(X > t) > t exp(-t^2/2) / ((1 + t^2) sqrt(2 pi)), the companion of `mills_upper` (T-8)."""
     t = check.positive("t", t)
-    # t / (1 + t^2), written so that t^2 cannot overflow
-    ratio = 1 / (t + np.divide(1, t))
-    return _plain(ratio * np.exp(-np.square(t) / 2) / math.sqrt(2 * math.pi))
+    return _plain(np.exp(-_half_square(t)) / (t + np.divide(1, t)) / math.sqrt(2 * math.pi))
 
 
 def subgaussian_tail(u, sigma=1.0):
@@ -135,7 +133,8 @@ def subgaussian_tail(u, sigma=1.0):
     With sigma = 1 it is the second bound of T-8 (6.5) for a standard normal variable.
     """
     u, sigma = check.nonnegative("u", u), check.positive("sigma", sigma)
-    return _probability(-np.square(np.divide(u, sigma)) / 2)
+    with np.errstate(over="ignore"):
+        return _probability(-_half_square(np.divide(u, sigma)))
 
 
 def subgaussian_bounded(low, high):
@@ -150,7 +149,7 @@ def subgaussian_mean(sigma, n):
 
 
 def hoeffding(t, k, b):
-    """P(L - E L >= t) <= exp(-t^2 / (2 k b^2)), L a sum of k independent |L_i| <= b, t >= 0 (T-13)."""
+    """P(L - E L >= t) <= exp(-t^2 / (2 k b^2)), L sums k independent |L_i| <= b, t >= 0 (T-13)."""
     k, b = check.positive("k", k), check.positive("b", b)
     return subgaussian_tail(t, np.sqrt(k) * b)
 
@@ -255,6 +254,11 @@ def pinsker(kl):
 def bretagnolle_huber(kl):
     """The l1 distance is at most 2 sqrt(1 - exp(-kl)): never above 2 (Bretagnolle & Huber 1979)."""
     return _plain(2 * np.sqrt(-np.expm1(-np.asarray(check.nonnegative_or_inf("kl", kl)))))
+
+
+def _half_square(x):
+    """x^2/2, held below overflow: exp(-1e299) is as small as any."""
+    return np.square(np.minimum(x, 1e150)) / 2
 
 
 def _probability(log_bound):
