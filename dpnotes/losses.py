@@ -1,1 +1,102 @@
-__all__ = []
+"""The privacy loss of each mechanism: L = log p(X)/q(X), X ~ p, for the two laws of its output on
+neighbouring data.
+
+Sensitivity is 1 throughout: a query of sensitivity s answered with noise of scale b (or standard
+deviation sigma) loses what one of sensitivity 1 loses with b/s (or sigma/s). All return a
+:class:`dpnotes.PrivacyLoss`.
+"""
+
+from math import exp, log1p
+
+import numpy as np
+
+from ._validate import distribution, nonnegative, positive, probability, scalar
+from .accounting import PrivacyLoss
+from .steps import Finite, Gaussian, Laplace, SampledGaussian
+
+__all__ = ["finite", "gaussian", "laplace", "randomized_response", "subsample"]
+
+
+def randomized_response(epsilon):
+    """One bit, told truthfully with probability e^epsilon / (1 + e^epsilon): L = +-epsilon.
+
+    The worst of all epsilon-DP mechanisms (Kairouz, Oh and Viswanath 2015), so its k-fold
+    composition is the optimal composition theorem.
+    """
+    epsilon = nonnegative("epsilon", scalar("epsilon", epsilon))
+    log_p = -log1p(exp(-epsilon))
+    if epsilon == 0:
+        return PrivacyLoss([(Finite((0.0,), (0.0,)), 1)])
+    return PrivacyLoss([(Finite((-epsilon, epsilon), (log_p - epsilon, log_p)), 1)])
+
+
+def laplace(scale):
+    """Laplace noise of this scale b on a query of l1 sensitivity 1: pure (1/b)-DP.
+
+    L = +1/b and -1/b with probabilities 1/2 and exp(-1/b)/2, and a density exp((L - 1/b)/2)/4
+    between.
+    """
+    return PrivacyLoss([(Laplace(positive("scale", scalar("scale", scale))), 1)])
+
+
+def gaussian(sigma):
+    """Gaussian noise of this standard deviation on a query of l2 sensitivity 1:
+    L ~ N(mu^2/2, mu^2) with mu = 1/sigma (Balle and Wang 2018)."""
+    return PrivacyLoss([(Gaussian(1 / positive("sigma", scalar("sigma", sigma))), 1)])
+
+
+def finite(p, q):
+    """Two probability vectors on the same outcomes: p with the person in the data, q without.
+
+    Entries may vanish. Both directions, p against q and q against p, are computed, and the worse
+    is reported.
+    """
+    p, q = distribution("p", p), distribution("q", q)
+    if p.shape != q.shape:
+        raise ValueError(f"q must be as long as p, got {len(p)} and {len(q)} entries")
+    both = (p > 0) & (q > 0)
+    loss = np.log(p[both]) - np.log(q[both])
+    p, q = p / p.sum(), q / q.sum()
+    return PrivacyLoss([(_finite(loss, np.log(p[both]), p[q == 0].sum(), q[p == 0].sum()), 1)])
+
+
+def _finite(loss, log_p, infinite, lost):
+    """A Finite step with equal losses merged and in ascending order."""
+    values = np.unique(loss)
+    merged = [np.logaddexp.reduce(log_p[loss == value]) for value in values]
+    return Finite(tuple(values.tolist()), tuple(map(float, merged)), float(infinite), float(lost))
+
+
+def subsample(loss, rate):
+    """One step run on a Poisson sample: every person takes part independently with this rate.
+
+    Neighbours differ by one person added or removed; the pairs are rate*p + (1-rate)*q against q
+    (removed) and q against that mixture (added), and the worse is reported (Zhu, Dong and Wang
+    2022, Theorem 11). ``loss`` is one step (Gaussians composed count as one); sample first and
+    compose afterwards: ``subsample(step, rate).compose(k)``.
+    """
+    rate = probability("rate", scalar("rate", rate))
+    if not isinstance(loss, PrivacyLoss):
+        raise ValueError(f"loss must be a PrivacyLoss, got {loss!r}")
+    if len(loss._parts) != 1 or loss._parts[0][1] != 1:
+        raise ValueError(f"loss must be one step (subsample, then compose), got {loss!r}")
+    step = loss._parts[0][0]
+    if rate == 1:
+        return loss
+    if rate == 0:
+        return PrivacyLoss([(Finite((0.0,), (0.0,)), 1)])
+    return PrivacyLoss([(_sampled(step, rate), 1)])
+
+
+def _sampled(step, rate):
+    if isinstance(step, Gaussian):
+        return SampledGaussian(1 / step.mu, rate)
+    if isinstance(step, SampledGaussian):
+        return SampledGaussian(step.sigma, step.rate * rate)
+    if isinstance(step, Laplace):
+        return Laplace(step.scale, step.rate * rate)
+    loss, log_q = np.array(step.losses), np.array(step.log_p) - np.array(step.losses)
+    log_rest = log1p(-rate)
+    log_p = np.logaddexp(np.log(rate) + np.array(step.log_p), log_rest + log_q)
+    mixed = np.log1p(rate * np.expm1(np.minimum(loss, 700.0)))
+    return _finite(mixed, log_p, rate * step.infinite, 0.0)

@@ -1,0 +1,154 @@
+"""delta(epsilon) and epsilon(delta) of a single step, in closed form (or one smooth integral)."""
+
+from functools import lru_cache
+from math import exp, expm1, inf, log, log1p, pi, sqrt
+
+import numpy as np
+from scipy.special import erfcx, log_ndtr, ndtr, ndtri
+
+from .steps import Gaussian, Laplace, SampledGaussian
+
+__all__ = []
+
+ROUNDING = 2e-13  # relative error of log delta and of epsilon, with a margin
+
+
+def gaussian_log_delta(mu, epsilon):
+    """log delta of N(mu, 1) against N(0, 1) at epsilon >= 0 (Balle and Wang 2018, eq. 6):
+
+    delta = Phi(a) - e^epsilon Phi(b) with a = mu/2 - epsilon/mu, b = a - mu. The two terms cancel
+    where mu is small; with Mills' ratio R = Phi/phi, delta = phi(a) (R(a) - R(b)).
+    """
+    a = mu / 2 - epsilon / mu
+    if mu < 0.3:
+        return -a * a / 2 - log(2 * pi) / 2 + log(_small_shift(mu, a))
+    if a > 0:
+        return log(ndtr(a) - exp(epsilon + log_ndtr(a - mu)))
+    ratio = erfcx(-a / sqrt(2)) - erfcx((mu - a) / sqrt(2))
+    return -a * a / 2 + log(0.5 * ratio)
+
+
+def _small_shift(mu, a):
+    """int_0^inf (1 - exp(-mu v)) exp(a v - v^2/2) dv: positive terms, so no cancellation."""
+    x, w = _unit_legendre()
+    top = a + sqrt(a * a + 84)
+    v = top * x
+    return float(top * (w @ (-np.expm1(-mu * v) * np.exp(v * (a - v / 2)))))
+
+
+@lru_cache(maxsize=1)
+def _unit_legendre():
+    x, w = np.polynomial.legendre.leggauss(40)
+    return (x + 1) / 2, w / 2
+
+
+def gaussian_epsilon(mu, delta):
+    """The least epsilon >= 0 with delta(epsilon) <= delta, by Newton on log delta.
+
+    log delta is concave in epsilon and Phi(a) >= delta, so Newton from Phi(a) = delta descends.
+    """
+    if delta == 0:
+        return inf
+    if delta >= 1 or gaussian_log_delta(mu, 0.0) <= log(delta):
+        return 0.0
+    epsilon, target = max(0.0, mu * (mu / 2 - float(ndtri(delta)))), log(delta)
+    for _ in range(60):
+        value = gaussian_log_delta(mu, epsilon)
+        slope = exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu) - value)
+        step = (value - target) / slope
+        epsilon = max(0.0, epsilon + step)
+        if abs(step) <= 1e-15 * epsilon:
+            break
+    return epsilon
+
+
+def laplace_log_delta(scale, epsilon):
+    """delta = 1 - exp((epsilon - 1/scale)/2) below epsilon = 1/scale, and 0 from there on."""
+    gap = (epsilon - 1 / scale) / 2
+    return log(-expm1(gap)) if gap < 0 else -inf
+
+
+def laplace_epsilon(scale, delta):
+    """1/scale + 2 log(1 - delta), if positive."""
+    return max(0.0, 1 / scale + 2 * log1p(-delta)) if delta < 1 else 0.0
+
+
+def base(step):
+    """(log delta, epsilon) as functions, of the step without sampling."""
+    if isinstance(step, Laplace):
+        return (
+            lambda epsilon: laplace_log_delta(step.scale, epsilon),
+            lambda delta: laplace_epsilon(step.scale, delta),
+        )
+    mu = step.mu if isinstance(step, Gaussian) else 1 / step.sigma
+    return (
+        lambda epsilon: gaussian_log_delta(mu, epsilon),
+        lambda delta: gaussian_epsilon(mu, delta),
+    )
+
+
+def log_delta(step, epsilon):
+    """log delta of one step. With the rate r (Balle, Barthe and Gaboardi 2018, Theorem 2):
+
+    mixture against q: r delta_0(log(1 + (e^epsilon - 1)/r));
+    q against mixture: b delta_0(epsilon + log(r/b)), b = 1 - e^epsilon (1 - r), or 0 if b <= 0.
+    """
+    unsampled, rate = base(step)[0], getattr(step, "rate", 1.0)
+    if rate == 1:
+        return unsampled(epsilon)
+    if step.sign > 0:
+        return log(rate) + unsampled(_amplified(epsilon, rate))
+    left = rate - (1 - rate) * expm1(epsilon) if epsilon < 700 else -1.0
+    return log(left) + unsampled(epsilon + log(rate) - log(left)) if left > 0 else -inf
+
+
+def _amplified(epsilon, rate):
+    if epsilon < 1:
+        return log1p(expm1(epsilon) / rate)
+    return epsilon - log(rate) + log1p((rate - 1) * exp(-epsilon))
+
+
+def epsilon(step, delta):
+    """The inverse of ``log_delta``: direct, or by bisection for q against the mixture."""
+    rate = getattr(step, "rate", 1.0)
+    if rate == 1:
+        return base(step)[1](delta)
+    if delta >= rate:
+        return 0.0
+    if step.sign > 0:
+        unsampled = base(step)[1](delta / rate)
+        small = log1p(rate * expm1(min(unsampled, 500.0)))
+        return small if unsampled < 500 else unsampled + log(rate)
+    low, high = 0.0, -log1p(-rate)
+    if delta == 0:
+        return step.top()
+    target = log(delta)
+    if log_delta(step, 0.0) <= target:
+        return 0.0
+    while high - low > 1e-15 * high:
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if log_delta(step, middle) > target else (low, middle)
+    return high
+
+
+class Single:
+    """One step, as the certified curve that ``accounting`` asks for."""
+
+    def __init__(self, step):
+        self.step = step
+
+    def delta(self, epsilon):
+        value = log_delta(self.step, epsilon)
+        error = ROUNDING * (1 + abs(value)) if value > -inf else 0.0
+        low, high = exp(value - error), min(1.0, exp(value + error))
+        return low, exp(value), high
+
+    def epsilon(self, delta):
+        value = epsilon(self.step, delta)
+        return value * (1 - ROUNDING), value, value * (1 + ROUNDING)
+
+
+def has_closed_form(step):
+    return isinstance(step, (Gaussian, Laplace, SampledGaussian))

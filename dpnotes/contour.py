@@ -1,0 +1,199 @@
+"""delta(epsilon) as an integral along a line in the complex plane, with its error bound.
+
+With K(z) = log E_P exp(zL) of the total loss (Alghamdi et al. 2023, eq. 12; a Laplace inversion):
+
+    delta(e)     =  (1/2 pi i) int exp(K(z) - e z) / (z (z+1)) dz    on Re z = c > 0,
+    1 - delta(e) = -(1/2 pi i) int (the same)                        on Re z = c, -1 < c < 0.
+
+The trapezoid rule with step 2 pi/P along the line equals *exactly* (Poisson summation)
+
+    sum over all integers m of tail(e + mP) exp(c m P),    tail = delta, or 1 - delta,
+
+so it can only over-report, and Chernoff's bound tail(e) <= exp(K(c') + C(c') - c' e), at other c',
+says by how much. Cutting the line at height Y leaves out at most
+sup_{y>Y} |exp K(c+iy)| exp(-c e) / (pi Y). What is left is round-off.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = []
+
+TOLERANCE = 1e-14  # of aliases and of the cut, relative to the tail
+MOST_WORK = 4_000_000  # nodes along the line times values of the loss
+
+
+@dataclass(frozen=True)
+class Line:
+    """The integrand along Re z = c without its factor exp(K(c) - c e), at y = 0, h, 2h, ..."""
+
+    c: float
+    period: float
+    y: np.ndarray
+    cumulant: float
+    shape: np.ndarray
+    noise: np.ndarray
+    rivals: np.ndarray  # c' and K(c') + C(c') of the Chernoff bounds on the aliases
+    log_cut: float  # log of sup |exp K(c+iy)| / (pi Y), relative to exp K(c)
+
+
+def total(parts, z):
+    """K(z) of the composition at an array of real z."""
+    return sum(k * step.cumulant(z) for step, k in parts)
+
+
+def moments(parts, c):
+    """K'(c) and K''(c) of the composition."""
+    pairs = [(k, step.moments(c)) for step, k in parts]
+    return sum(k * m for k, (m, _) in pairs), sum(k * v for k, (_, v) in pairs)
+
+
+def log_kernel(c):
+    """log |1/(c (c+1))|."""
+    return -np.log(np.abs(c)) - np.log1p(c)
+
+
+def chernoff(c):
+    """C(c): the largest value of tail/exp(-c(e - L)), c log c - (c+1) log(c+1), or 0 below 0."""
+    positive = np.maximum(c, 1e-300)
+    return np.where(c > 0, c * np.log(positive) - (c + 1) * np.log1p(positive), 0.0)
+
+
+def abscissa(side, t):
+    """A real t to the half line c > 0 (side 1) or to the gap -1 < c < 0 (side -1), increasing."""
+    return np.exp(t) if side > 0 else -1 / (1 + np.exp(t))
+
+
+def saddle(parts, c):
+    """The e whose integrand has its saddle at c, and the saddle-point value of log tail(e)."""
+    mean, variance = moments(parts, c)
+    epsilon = mean - 1 / c - 1 / (c + 1)
+    curvature = variance + 1 / c**2 + 1 / (c + 1) ** 2
+    value = float(total(parts, np.array([c]))[0]) - c * epsilon + log_kernel(c)
+    return epsilon, value - 0.5 * np.log(2 * np.pi * curvature)
+
+
+def saddle_at(parts, side, epsilon):
+    """(c, e, log tail) of the saddle point for a given e."""
+    return _saddle_search(parts, side, lambda found: found[0] - epsilon)
+
+
+def saddle_for(parts, side, log_tail):
+    """(c, e, log tail) of the saddle point for a given tail."""
+    return _saddle_search(parts, side, lambda found: side * (log_tail - found[1]))
+
+
+def _saddle_search(parts, side, excess):
+    """Solve excess(saddle(c)) = 0, increasing in c, to the 1e-3 that a start needs."""
+    cap = min(step.tilt_limit(800.0) for step, _ in parts)
+
+    def at(t):
+        c = float(abscissa(side, t))
+        return (c, *saddle(parts, c))
+
+    start = np.log(min(1 / np.sqrt(moments(parts, 0.0)[1]) * 3, cap)) if side > 0 else 0.0
+    low = high = (start, excess(at(start)[1:]))
+    step, top = 0.7, np.log(cap) + 3 if side > 0 else 45.0
+    while high[1] < 0 and high[0] < min(top, 60.0):
+        low, t = high, high[0] + step
+        high, step = (t, excess(at(t)[1:])), 1.6 * step
+    while low[1] > 0 and low[0] > -60.0:
+        high, t = low, low[0] - step
+        low, step = (t, excess(at(t)[1:])), 1.6 * step
+    for _ in range(30):
+        weight = low[1] / (low[1] - high[1]) if high[1] > low[1] else 0.5
+        t = low[0] + (high[0] - low[0]) * min(max(weight, 0.05), 0.95)
+        found = at(t)
+        value = excess(found[1:])
+        if abs(high[0] - low[0]) < 0.02 or abs(value) < 1e-3:
+            break
+        low, high = ((t, value), high) if value < 0 else (low, (t, value))
+    return found
+
+
+def plan(parts, side, c, epsilon, log_tail):
+    """(c, P, rivals): the line with the shortest period whose aliases are negligible.
+
+    The alias at m < 0 is bounded by a rival c' < c, that at m > 0 by one at c' > c, each by
+    exp(A' - |c - c'| P) with A' = K(c') + C(c') - c' e; all are read from one table of K.
+    """
+    shifts = np.linspace(-2.2, 1.8, 33)
+    table = abscissa(side, (np.log(c) if side > 0 else np.log(-1 / c - 1)) + shifts)
+    values = total(parts, table) + chernoff(table)
+    ends, at_ends = ([0.0], [0.0]) if side > 0 else ([-1.0, 0.0], [0.0, 0.0])
+    rivals = np.array([np.concatenate([ends, table]), np.concatenate([at_ends, values])])
+    exponent = rivals[1] - rivals[0] * epsilon - log_tail - np.log(TOLERANCE)
+    gap = rivals[0][None, :] - table[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        period = exponent / np.abs(gap)
+    above = np.where(gap > 0, period, np.inf).min(axis=1)
+    below = np.where(gap < 0, period, np.inf).min(axis=1)
+    loss = values - chernoff(table) - table * epsilon + log_kernel(table)
+    cost = np.where(loss - loss.min() < 2.5, np.maximum(above, below), np.inf)
+    best = int(np.argmin(cost))
+    return float(table[best]), 1.001 * float(cost[best]), rivals
+
+
+def cut_height(parts, c, log_room, most):
+    """Least Y found, and its bound, with sup_{y>Y} |exp(K(c+iy) - K(c))| / (pi Y) <= e^log_room."""
+    height = 5 / np.sqrt(moments(parts, c)[1] + 1 / c**2)
+    while height <= most:
+        bound = sum(k * step.ceiling(c, height) for step, k in parts) - np.log(np.pi * height)
+        if bound <= log_room:
+            return height, bound
+        height *= 1.2
+    return None, None
+
+
+def line(parts, side, start):
+    """The line for a saddle point ``start`` = (c, e, log tail), or None if it is too long."""
+    _, epsilon, log_tail = start
+    c, period, rivals = plan(parts, side, *start)
+    if not np.isfinite(period):
+        return None
+    cumulant = float(total(parts, np.array([c]))[0])
+    log_room = log_tail - (cumulant - c * epsilon) + np.log(TOLERANCE)
+    height, log_cut = cut_height(parts, c, log_room, MOST_WORK * 2 * np.pi / period)
+    if height is None:
+        return None
+    nodes = int(np.ceil(height * period / (2 * np.pi))) + 1
+    if nodes * sum(step.work(c, height) for step, _ in parts) > MOST_WORK:
+        return None
+    y = 2 * np.pi / period * np.arange(nodes)
+    shape, noise = np.zeros(nodes, dtype=complex), np.zeros(nodes)
+    for step, k in parts:
+        value, error = step.line(c, y)
+        shape += k * value
+        noise += k * error
+    return Line(c, period, y, cumulant, shape, noise, rivals, log_cut)
+
+
+def sums(on, epsilon):
+    """log of tail(e) and of -d tail/de (their trapezoid sums), and the error of the first.
+
+    The error is relative to the tail and has three parts: aliases, cut and round-off.
+    """
+    z = on.c + 1j * on.y
+    terms = np.exp(on.shape - 1j * epsilon * on.y) / (z + 1)
+    terms[0] *= 0.5
+    slope = abs(float(terms.sum().real))
+    terms = terms / z
+    value = abs(float(terms.sum().real))
+    eps = np.finfo(float).eps
+    front = on.cumulant - on.c * epsilon
+    rounding = np.abs(terms) @ (on.noise + eps * (8 + np.abs(epsilon * on.y)))
+    rounding += value * eps * (16 + abs(on.cumulant) + abs(on.c * epsilon))
+    unit = np.log(2 / on.period)
+    cut = np.exp(min(on.log_cut - unit, 0.0))
+    exponent = on.rivals[1] - on.rivals[0] * epsilon - front - unit
+    decay = np.abs(on.rivals[0] - on.c) * on.period
+    alias = exponent - decay
+    above, below = on.rivals[0] > on.c, on.rivals[0] < on.c
+    aliases = np.exp(alias[above].min(initial=np.inf)) + np.exp(alias[below].min(initial=np.inf))
+    return (
+        front + unit + np.log(value),
+        front + unit + np.log(slope),
+        (rounding + cut) / value,
+        (rounding + cut + 1.1 * aliases) / value,
+    )

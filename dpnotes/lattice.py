@@ -1,0 +1,233 @@
+"""Losses that sit on a lattice, or are moved there: exact sums, and the fallback.
+
+If the total loss takes the values l_0 < l_1 < ..., delta(e) is linear in exp(e) between them and
+all of it follows from two sums of positive terms from the right (``Curve``). Two-point steps
+(randomized response) have binomial weights; few finite steps are enumerated.
+
+Everything else can be moved to a lattice on the safe side: split each value l between its
+neighbours so that the mass under p and under q stays (connect the dots, Doroshenko et al. 2022).
+That replaces exp(-L) by a mean-preserving spread, so delta grows, at second order in the spacing;
+the sum of the k shifts is a martingale in exp(-L), and Bernstein's inequality bounds how far it
+strays, hence how much delta grew. The k-fold convolution is one FFT of the law tilted by exp(cL).
+"""
+
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+from scipy.special import gammaln
+
+from . import contour
+from .steps import Finite, Laplace, exp_excess, log_sum_exp
+
+__all__ = []
+
+MOST_VALUES = 300_000  # of an enumerated sum
+SIZE = 2**20  # of the FFT
+EPS = np.finfo(float).eps
+
+
+@dataclass(frozen=True)
+class Curve:
+    """delta(e) of a discrete loss: the values in ascending order and the logs of
+
+    weight[j] = sum_{i >= j} p_i exp(l_j - l_i)  and  tail[j] = delta(l_j).
+    """
+
+    loss: np.ndarray
+    log_p: np.ndarray
+    log_weight: np.ndarray
+    log_tail: np.ndarray
+
+    def log_delta(self, epsilon):
+        """delta(l_{j+1}) + (1 - exp(e - l_{j+1})) weight[j+1] for l_j <= e < l_{j+1}."""
+        j = int(np.searchsorted(self.loss, epsilon, side="right"))
+        if j == len(self.loss):
+            return -np.inf
+        with np.errstate(divide="ignore"):
+            part = np.log(-np.expm1(epsilon - self.loss[j])) + self.log_weight[j]
+        return float(np.logaddexp(part, self.log_tail[j]))
+
+    def epsilon(self, log_delta):
+        """The inverse of ``log_delta``; inf only below the first value is left to the caller."""
+        j = int(np.searchsorted(-self.log_tail, -log_delta))
+        j = min(j, len(self.loss) - 1)
+        above = np.exp(log_delta - self.log_weight[j]) - np.exp(
+            self.log_tail[j] - self.log_weight[j]
+        )
+        return float(self.loss[j] + np.log1p(-min(max(above, 0.0), 1 - 1e-16)))
+
+
+def curve(loss, log_p):
+    """The Curve of values in ascending order with log probabilities."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shifted = loss - loss[-1]
+        log_weight = np.logaddexp.accumulate((log_p - shifted)[::-1])[::-1] + shifted
+        rise = np.log(-np.expm1(-np.diff(loss))) + log_weight[1:]
+        log_tail = np.append(np.logaddexp.accumulate(rise[::-1])[::-1], -np.inf)
+    return Curve(loss, log_p, log_weight, log_tail)
+
+
+def stirling_error(n):
+    """log n! - log(sqrt(2 pi n) (n/e)^n) for n >= 1 (Loader 2000)."""
+    m = n + np.where(n < 16, 16.0, 0.0)  # Stirling's series, below 16 after 16 steps up
+    m2 = m * m
+    series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - 1 / 1188 / m2) / m2) / m2) / m2) / m
+    few = np.clip(n, 1, 16)
+    exact = gammaln(few + 1) - (few + 0.5) * np.log(few) + few - 0.5 * np.log(2 * np.pi)
+    return np.where(n < 16, exact, series)
+
+
+def deviance(x, mean):
+    """x log(x/mean) - x + mean >= 0, exact near x = mean (Loader 2000)."""
+    ratio = np.log1p((x - mean) / mean)
+    return x * exp_excess(-ratio)
+
+
+def log_binomial(j, k, log_p, log_q):
+    """log of the Binomial(k, p) probability of j, from log p and log (1-p)."""
+    j = np.asarray(j, dtype=float)
+    inner = np.clip(j, 1, k - 1)
+    value = stirling_error(np.array(float(k))) - stirling_error(inner) - stirling_error(k - inner)
+    value = value - deviance(inner, k * np.exp(log_p)) - deviance(k - inner, k * np.exp(log_q))
+    value += 0.5 * np.log(k / (2 * np.pi * inner * (k - inner)))
+    return np.where(j == 0, k * log_q, np.where(j == k, k * log_p, value))
+
+
+def two_point(step, k, c):
+    """The Curve of k steps with two losses, near the law tilted by exp(cL)."""
+    (low, high), (log_q, log_p) = step.losses, step.log_p
+    odds = log_p - log_q + c * (high - low)
+    centre = k / (1 + np.exp(-np.clip(odds, -700, 700)))
+    width = 60 + 14 * np.sqrt(centre * (1 - centre / k) + 1)
+    first, last = max(0, int(centre - width)), min(k, int(centre + width) + 1)
+    if k <= 20_000:
+        first, last = 0, k
+    j = np.arange(first, last + 1)
+    loss = low * (k - j) + high * j
+    return curve(loss.astype(float), log_binomial(j, k, log_p, log_q) if k > 1 else np.array([log_q, log_p])[j])
+
+
+def enumerated(parts):
+    """The Curve of a sum of few finite losses, or None if it takes too many values."""
+    total = 1
+    for step, k in parts:
+        if not isinstance(step, Finite) or k > 5000:
+            return None
+        total *= comb(k + len(step.losses) - 1, k)
+        if total > MOST_VALUES:
+            return None
+    loss, log_p = np.zeros(1), np.zeros(1)
+    for step, k in parts:
+        for _ in range(k):
+            loss = np.add.outer(loss, np.array(step.losses)).ravel()
+            log_p = np.add.outer(log_p, np.array(step.log_p)).ravel()
+            loss, log_p = _merge(loss, log_p)
+    return curve(loss, log_p)
+
+
+def _merge(loss, log_p):
+    """Sort, and add the probabilities of values equal to 1e-13 of the largest."""
+    order = np.argsort(loss)
+    loss, log_p = loss[order], log_p[order]
+    near = 1e-13 * max(1e-300, np.abs(loss).max())
+    starts = np.flatnonzero(np.append(True, np.diff(loss) > near))
+    return loss[starts], np.logaddexp.reduceat(log_p, starts)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A composition moved to a lattice: its Curve near one point, and what the move cost."""
+
+    curve: Curve
+    start: float
+    stop: float
+    shift: float  # with probability 1 - exp(log_stray) no path moved further
+    log_stray: float
+    log_noise: float  # of the FFT and of aliases, as log of an error in delta
+
+    def log_bounds(self, epsilon):
+        """log of a lower bound, the value and an upper bound of delta(epsilon)."""
+        value = self.curve.log_delta(epsilon)
+        loss = self.curve.loss
+        near = slice(*np.searchsorted(loss, [epsilon - self.shift, epsilon + self.shift]))
+        cost = self.curve.log_p[near] + np.log(np.abs(np.expm1(epsilon - loss[near])) + 1e-300)
+        lost = np.append(cost, [self.log_noise, self.log_stray])
+        lost = float(log_sum_exp(lost)) if self.shift else self.log_noise
+        low = value + np.log1p(-np.exp(lost - value)) if lost < value else -np.inf
+        return low, value, float(np.logaddexp(value, self.log_noise))
+
+
+def common_spacing(parts):
+    """The largest h of which all losses with atoms are multiples (up to 64 parts), or None."""
+    values = np.concatenate([_atoms(step) for step, _ in parts])
+    values = np.unique(np.abs(values[values != 0]))
+    if len(values) == 0:
+        return None
+    for m in range(1, 65):
+        ratio = values / (values[0] / m)
+        if np.all(np.abs(ratio - np.round(ratio)) < 1e-12 * ratio):
+            return float(values[0] / m)
+    return None
+
+
+def _atoms(step):
+    if isinstance(step, Finite):
+        return np.array(step.losses)
+    if isinstance(step, Laplace):
+        return step._loss(np.array([-1.0, 1.0]) / step.scale)
+    return np.zeros(0)
+
+
+def binned(law, spacing, size, c):
+    """The law split between lattice neighbours, tilted by exp(cL) and wrapped: (tilted
+    probabilities, their log sum K_h(c), E shift^2)."""
+    index = np.floor(law.loss / spacing + 1e-9)
+    part = np.maximum(law.loss - spacing * index, 0.0)
+    part[part < 1e-9 * spacing] = 0.0
+    above = np.expm1(-part) / np.expm1(-spacing)  # of p's mass, so that q's mass is kept too
+    p = np.exp(law.log_p)
+    variance = float(p @ (above * (spacing - part) ** 2 + (1 - above) * part**2))
+    tilt = law.log_p + c * spacing * index
+    top = tilt.max()
+    weight = np.exp(tilt - top)
+    slots = np.mod(index, size).astype(np.int64)
+    tilted = np.bincount(slots, weight * (1 - above), size)
+    tilted += np.bincount((slots + 1) % size, weight * above * np.exp(c * spacing), size)
+    mass = tilted.sum()
+    return tilted / mass, top + np.log(mass), variance
+
+
+def spread(parts, side_start):
+    """Move the composition to a lattice and convolve, near the saddle point (c, e, log tail)."""
+    c, epsilon, log_tail = side_start
+    c, period, rivals = contour.plan(parts, 1, c, epsilon, log_tail)
+    width = sum(k * (step.top() + step.flipped().top()) for step, k in parts)
+    period = 1.15 * min(period, width) + 1e-300
+    spacing, unit = period / (SIZE - 64), common_spacing(parts)
+    if unit:
+        spacing = unit / max(1, np.floor(unit / spacing))
+        size = SIZE if spacing * SIZE >= period else SIZE
+        spacing = spacing if spacing * SIZE >= 0.8 * period else period / (SIZE - 64)
+    size = SIZE
+    spectrum, log_mass, variance = 1.0, 0.0, 0.0
+    for step, k in parts:
+        tilted, log_sum, shift2 = binned(step.cells(spacing, c), spacing, size, c)
+        spectrum = spectrum * np.fft.rfft(tilted) ** k
+        log_mass, variance = log_mass + k * log_sum, variance + k * shift2
+    first = int(np.floor((epsilon - 0.06 * spacing * size) / spacing))
+    tilted = np.roll(np.fft.irfft(spectrum, size), -(first % size))
+    loss = spacing * (first + np.arange(size))
+    inside = (loss <= sum(k * (step.top() + spacing) for step, k in parts)) & (tilted > 0)
+    inside &= c * (loss - epsilon) < 200
+    loss, tilted = loss[inside], tilted[inside]
+    log_p = np.log(tilted) + log_mass - c * loss
+    rounds = sum(k for _, k in parts)
+    spread_out = np.sqrt(min(size, 1 / (2 * c * spacing) + 1))
+    log_noise = log_mass - c * loss[0] + np.log(EPS * (20 + rounds) * spread_out)
+    log_noise = log_mass - c * epsilon + np.log(EPS * (20 + rounds) * spread_out)
+    need = -log_tail + 36
+    drift = spacing * need / 3
+    shift = variance + drift + np.sqrt(drift**2 + 2 * np.exp(spacing) * variance * need)
+    shift = shift if variance > 1e-18 * spacing**2 else 0.0
+    return Spread(curve(loss, log_p), epsilon - 0.05 * spacing * size, epsilon + 0.3 * spacing * size, shift, log_tail - 35, log_noise)
