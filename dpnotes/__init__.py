@@ -17,7 +17,6 @@ _ROOMS = (
     "losses",
     "accounting",
     "theorems",
-    "calibration",
     "composition",
     "subsampling",
     "renyi",
