@@ -14,11 +14,11 @@ from bs4 import BeautifulSoup
 from fontTools import subset
 
 UNWANTED = re.compile(
-    r"fontawesome\.js|thebe|togglebutton|toggleHint|toggleOpenOnPrint"
+    r"fontawesome\.js|bootstrap\.js|thebe|togglebutton|toggleHint|toggleOpenOnPrint"
     r"|design-tabs|\.min\.css\.map|proof\.css|exercise\.css"
 )
 UNUSED_FILES = (
-    "**/*.map", "**/*.LICENSE.txt", "**/fontawesome.js", "**/*thebe*", "**/togglebutton*", "**/vendor",
+    "**/*.map", "**/*.LICENSE.txt", "**/fontawesome.js", "**/bootstrap.js", "**/*thebe*", "**/togglebutton*", "**/vendor",
     "**/images/logo_*", "**/locales", "**/plus.png", "**/minus.png", "**/file.png", "**/check-solid.svg",
     "**/design-tabs.js", "**/*webpack-macros.html",
 )  # fmt: skip
@@ -38,7 +38,7 @@ START = """<!DOCTYPE html>
 def drop_unwanted_assets(page):
     """Scripts and style sheets of features that the site does not have."""
     for tag in page.find_all(["script", "link"]):
-        if UNWANTED.search(str(tag)):
+        if UNWANTED.search(str(tag)) or tag.get("rel") == ["preload"]:
             tag.decompose()
     if not page.select_one('[class*="sd-"]'):
         for tag in page.select('link[href*="sphinx-design"]'):
@@ -59,7 +59,50 @@ def choose_mode_early(page):
             script.string = EARLY_MODE
 
 
-STEPS = (drop_unwanted_assets, drop_print_contents, choose_mode_early)
+def search_on_the_search_page_only(page):
+    """The theme loads the whole search index on every page, for a search box that does not use it."""
+    if not page.select_one("#search-results"):
+        for tag in page.select(
+            'script[src*="searchtools"], script[src*="language_data"], script[src*="searchindex"]'
+        ):
+            tag.decompose()
+
+
+def name_controls(page):
+    """Buttons and summaries are called what they say, for those who speak to their computer."""
+    for control in page.select("details > summary[aria-label], .search-button-field[aria-label]"):
+        del control["aria-label"]
+
+
+def make_sidebar_a_landmark(page):
+    """The title of the book in the sidebar stands outside of all landmarks otherwise."""
+    for sidebar in page.select("div#pst-primary-sidebar"):
+        sidebar["role"] = "complementary"
+        sidebar["aria-label"] = "Book"
+
+
+def mend_bibliography(page):
+    """Entries come with a deprecated role, in a list of something else than list items."""
+    for tag in page.select(".citation-list[role], .citation[role]"):
+        del tag["role"]
+
+
+def mend_empty_headers(page):
+    """A header cell without text (the corner of a data frame) is an ordinary cell."""
+    for cell in page.select("thead th:empty"):
+        cell.name = "td"
+
+
+STEPS = (
+    drop_unwanted_assets,
+    drop_print_contents,
+    choose_mode_early,
+    search_on_the_search_page_only,
+    name_controls,
+    make_sidebar_a_landmark,
+    mend_bibliography,
+    mend_empty_headers,
+)
 
 
 def polish_page(path):
@@ -69,7 +112,10 @@ def polish_page(path):
         step(page)
     path.write_text(str(page), encoding="utf-8")
     return {
-        name for icon in page.select('[class*="fa-"]') for name in icon["class"] if name.startswith("fa-")
+        name
+        for icon in page.select('[class*="fa-"]')
+        for name in icon["class"]
+        if name.startswith("fa-")
     }
 
 

@@ -1,0 +1,224 @@
+"""The built site in a real browser: every page, wide and narrow, light and dark, with and without scripts.
+
+Needs the site (`make book`) and Chromium. Without Chromium the tests are skipped, except where CI
+is set, where a missing browser is a failure.
+"""
+
+import functools
+import http.server
+import os
+import shutil
+import threading
+from pathlib import Path
+
+import guards
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SITE = Path(os.environ.get("DPNOTES_SITE", ROOT / "_build" / "html"))
+AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking"
+    " --disable-component-update --disable-sync"
+).split()
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+NAMES = sorted(
+    path.relative_to(SITE).as_posix()
+    for path in SITE.rglob("*.html")
+    if "_static" not in path.parts and path.name != "index.html"
+)
+every_page = pytest.mark.parametrize("name", NAMES or ["chapters/intro.html"])
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """A file server that does not write a line for each request."""
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture(scope="module")
+def address():
+    """The site, served on this machine."""
+    if not (SITE / "search.html").exists():
+        pytest.fail(f"there is no site in {SITE}: run `make book` first")
+    handler = functools.partial(Quiet, directory=str(SITE))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """The system's Chromium."""
+    found = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
+    if not found:
+        message = "no Chromium on this machine: the tests in a browser did not run"
+        pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+class Watched:
+    """A browser tab that remembers what went wrong in it."""
+
+    def __init__(self, browser, address, **options):
+        self.address, self.faults = address, []
+        self.context = browser.new_context(**options)
+        self.tab = self.context.new_page()
+        self.tab.on("console", self.note_console)
+        self.tab.on("pageerror", lambda error: self.faults.append(f"script error: {error}"))
+        self.tab.on("requestfailed", lambda request: self.faults.append(f"failed: {request.url}"))
+        self.tab.on("response", self.note_response)
+        self.tab.on("request", self.note_request)
+
+    def note_console(self, message):
+        if message.type in ("error", "warning"):
+            self.faults.append(f"console {message.type}: {message.text}")
+
+    def note_response(self, response):
+        if response.status >= 400:
+            self.faults.append(f"status {response.status}: {response.url}")
+
+    def note_request(self, request):
+        if not request.url.startswith((self.address, "data:", "about:")):
+            self.faults.append(f"request to another host: {request.url}")
+
+    def open(self, name):
+        """Load a page and return the tab."""
+        self.faults.clear()
+        self.tab.goto(f"{self.address}/{name}", wait_until="load")
+        return self.tab
+
+
+@pytest.fixture(scope="module")
+def watched(browser, address):
+    """A tab with JavaScript."""
+    watched = Watched(browser, address, viewport=WIDE, color_scheme="light")
+    watched.context.add_init_script(path=AXE)
+    yield watched
+    watched.context.close()
+
+
+@pytest.fixture(scope="module")
+def plain(browser, address):
+    """A tab without JavaScript, on a phone, of a reader who prefers dark."""
+    plain = Watched(
+        browser, address, viewport=NARROW, color_scheme="dark", java_script_enabled=False
+    )
+    yield plain
+    plain.context.close()
+
+
+def open_all(tab):
+    """Open every folded block."""
+    tab.evaluate("document.querySelectorAll('details').forEach((block) => (block.open = true))")
+
+
+def violations(tab):
+    """What axe finds, as one sentence each."""
+    found = tab.evaluate(
+        "axe.run({resultTypes: ['violations']}).then((result) => result.violations)"
+    )
+    return [
+        f"{rule['id']}: {node['html'][:160]} ({'; '.join(c['message'] for c in node['any'] + node['all'] + node['none'])[:200]})"
+        for rule in found
+        for node in rule["nodes"]
+    ]
+
+
+def sticking_out(tab):
+    """Elements that make the page wider than the screen."""
+    return tab.evaluate(
+        """() => document.documentElement.scrollWidth <= innerWidth ? [] :
+        [...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > innerWidth + 1)
+        .slice(0, 5).map((e) => e.outerHTML.slice(0, 120))"""
+    )
+
+
+@every_page
+def test_page_opens_and_is_accessible(watched, name):
+    tab = watched.open(name)
+    open_all(tab)
+    for size in (WIDE, NARROW):
+        tab.set_viewport_size(size)
+        for mode in ("light", "dark"):
+            tab.evaluate("(mode) => (document.documentElement.dataset.theme = mode)", mode)
+            assert violations(tab) == [], f"{name} at {size['width']} px in {mode} mode"
+        assert sticking_out(tab) == [], f"{name} scrolls sideways at {size['width']} px"
+    tab.set_viewport_size(WIDE)
+    assert watched.faults == []
+
+
+@every_page
+def test_page_is_complete_without_javascript(plain, name):
+    tab = plain.open(name)
+    assert tab.locator("h1").first.is_visible()
+    assert sticking_out(tab) == []
+    for formula in tab.locator(".katex-html:visible").all()[:1]:
+        assert formula.bounding_box()["width"] > 0
+    for figure in tab.locator("figure svg").all()[:1]:
+        assert figure.bounding_box()["width"] > 200
+    for block in tab.locator("article details").all()[:2]:
+        block.locator("summary").first.click()
+        assert block.locator(":scope > :not(summary)").first.is_visible()
+    background = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert background == "rgb(20, 24, 29)", "the dark colours need no script"
+    assert plain.faults == []
+
+
+def test_search_finds(watched):
+    tab = watched.open("search.html?q=Laplace")
+    tab.wait_for_selector("#search-results li a", timeout=5000)
+    assert "Laplace" in tab.locator("#search-results").inner_text()
+    assert watched.faults == []
+
+
+def test_mode_button_switches_and_is_remembered(watched):
+    tab = watched.open(NAMES[0])
+    seen = set()
+    for _ in range(3):
+        tab.locator(".theme-switch-button:visible").first.click()
+        seen.add(tab.evaluate("getComputedStyle(document.body).backgroundColor"))
+    assert len(seen) == 2
+    kept = tab.evaluate("document.documentElement.dataset.mode")
+    tab.reload()
+    assert tab.evaluate("document.documentElement.dataset.mode") == kept
+
+
+def test_sidebar_opens_on_a_phone(watched):
+    tab = watched.open(NAMES[0])
+    tab.set_viewport_size(NARROW)
+    tab.locator(".primary-toggle").first.click()
+    assert tab.locator("#pst-primary-sidebar-modal a:visible").count() > 2
+    assert violations(tab) == []
+    tab.keyboard.press("Escape")
+    tab.set_viewport_size(WIDE)
+
+
+def test_link_into_a_folded_block_opens_it(watched):
+    page, target = next(
+        ((name, block) for name in NAMES for block in folded_ids(SITE / name)), (None, None)
+    )
+    if not page:
+        pytest.skip("no page has a folded block with an id")
+    tab = watched.open(f"{page}#{target}")
+    assert tab.locator(f'[id="{target}"]').evaluate("(block) => block.open")
+
+
+def folded_ids(path):
+    """Ids of the folded blocks of a page."""
+    import re
+
+    return re.findall(r'<details[^>]* id="([^"]+)"', path.read_text(encoding="utf-8"))
+
+
+def test_links_and_anchors_resolve():
+    assert list(guards.broken_links([guards.Page(SITE / name, SITE) for name in NAMES], SITE)) == []
