@@ -1,1 +1,290 @@
-__all__ = []
+"""Private empirical risk minimisation: the fits, each with the privacy loss that it guarantees.
+
+Adjacency here is substitution: neighbours have the same number of rows n, which is public, and
+differ in one whole row (x_i, y_i). Rows must have ||x|| <= 1: the fits refuse longer ones, so call
+`clip_rows` first, always, and the refusal can never happen. Noise is drawn in floating point.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, expm1, inf, log, log1p, sqrt
+
+import numpy as np
+from scipy.optimize import brentq
+
+from ._validate import (
+    count,
+    generator,
+    nonnegative,
+    open_probability,
+    positive,
+    positive_probability,
+    real,
+    scalar,
+)
+from .calibration import gaussian_delta, gaussian_sigma
+from .convex import checked_rows, distance_loss, logistic_loss, optimum_radius, risk_minimum
+
+__all__ = [
+    "PrivateFit",
+    "spherical_laplace",
+    "erm_regularization",
+    "output_sensitivity",
+    "output_perturbation",
+    "objective_perturbation",
+    "objective_perturbation_delta",
+    "noisy_gradient_descent",
+    "gradient_descent_steps",
+    "private_median",
+    "private_median_rank_error",
+    "private_geometric_median",
+    "identification_bound",
+]
+
+RESIDUAL = 1e-10  # the solver's gradient norm, certified, never more
+SOLVER_SHARE = 0.01  # of epsilon, spent by objective perturbation on that residual
+
+
+@dataclass(frozen=True)
+class PrivateFit:
+    """A published parameter and what its publication guarantees, for substitution of one row.
+
+    ``theta``: (d,). ``epsilon``, ``delta``: the target it was fitted for. ``scale``: of the noise,
+    as the method's docstring says. ``delta_at(epsilon)``: the proved delta at any epsilon >= 0.
+    """
+
+    theta: np.ndarray
+    epsilon: float
+    delta: float
+    scale: float
+    delta_at: Callable
+
+
+def spherical_laplace(dimension, scale, *, rng):
+    """A vector with density proportional to exp(-||b||/scale) in R^dimension.
+
+    Its norm is Gamma(dimension, scale), its direction uniform: not one Laplace variable an axis.
+    """
+    d, scale = count("dimension", dimension), positive("scale", scale)
+    direction = generator("rng", rng).standard_normal(d)
+    return direction / np.linalg.norm(direction) * rng.gamma(d) * scale
+
+
+def erm_regularization(n, dimension, *, epsilon, delta=0.0, radius=1.0):
+    """lambda that minimises the proved regret against all ||theta|| <= radius (X-private-erm).
+
+    The root mean square of the perturbation's norm, over n radius: a function of public numbers.
+    """
+    d, n = count("dimension", dimension), count("n", n)
+    epsilon, delta = _budget(epsilon, delta)
+    spread = 2 * sqrt(d * (d + 1)) / epsilon
+    if delta > 0:
+        spread = 2 * sqrt(d) * gaussian_sigma(epsilon, delta)
+    return spread / (n * positive("radius", radius))
+
+
+def output_sensitivity(n, regularization, loss=logistic_loss):
+    """How far the regularised optimum moves (l2) when one of n rows is replaced: 2 L(r)/(n lambda).
+
+    L(r) is the loss's Lipschitz constant where the optimum must lie (X-output-perturbation).
+    """
+    radius = optimum_radius(loss, regularization)
+    return 2 * loss.lipschitz(radius) / (count("n", n) * regularization)
+
+
+def output_perturbation(
+    x, y, *, epsilon, delta=0.0, regularization, loss=logistic_loss, rng
+) -> PrivateFit:
+    """Find the regularised optimum, add noise, publish (X-output-perturbation).
+
+    delta = 0: spherical Laplace noise of scale sensitivity/epsilon. delta > 0: Gaussian noise of
+    standard deviation ``scale`` from the exact curve. The solver's residual is in the sensitivity.
+    """
+    x, y = checked_rows(x, y, loss)
+    epsilon, delta = _budget(epsilon, delta)
+    rng = generator("rng", rng)
+    optimum = risk_minimum(x, y, loss=loss, regularization=regularization, tolerance=RESIDUAL)
+    sensitivity = output_sensitivity(len(x), regularization, loss) + 2 * RESIDUAL / regularization
+    if delta == 0:
+        scale = sensitivity / epsilon
+        noise = spherical_laplace(x.shape[1], scale, rng=rng)
+        return PrivateFit(optimum + noise, epsilon, 0.0, scale, _pure_curve(epsilon))
+    multiplier = gaussian_sigma(epsilon, delta)
+    scale = multiplier * sensitivity
+    noise = rng.normal(0, scale, x.shape[1])
+    return PrivateFit(optimum + noise, epsilon, delta, scale, _gaussian_curve(multiplier))
+
+
+def objective_perturbation(
+    x, y, *, epsilon, delta=0.0, regularization, loss=logistic_loss, rng
+) -> PrivateFit:
+    """Minimise mean loss + regularization/2 ||theta||^2 + <b, theta>/n, b random.
+
+    X-objective-perturbation. The loss must have gradients of norm <= 1 everywhere and a curvature
+    (logistic, Huber). delta = 0: b is spherical Laplace of scale ``scale``; delta > 0: Gaussian of
+    standard deviation ``scale``. One percent of epsilon pays for the solver
+    (X-approximate-minimiser). A regularization too weak for epsilon is refused, and the message says what is allowed.
+    """
+    x, y = checked_rows(x, y, loss)
+    epsilon, delta = _budget(epsilon, delta)
+    rng, (n, d) = generator("rng", rng), x.shape
+    lam = scalar("regularization", positive("regularization", regularization))
+    if loss.lipschitz(inf) > 1 or loss.smoothness == inf:
+        raise ValueError(f"loss must be smooth with gradients of norm <= 1, got {loss.name}")
+    share = SOLVER_SHARE * epsilon
+    tilt = log1p(loss.smoothness / (n * lam))
+    if tilt >= epsilon - share:
+        least = loss.smoothness / (n * expm1(epsilon - share))
+        raise ValueError(f"regularization must be above {least:.4g} here, got {lam!r}")
+    if delta == 0:
+        scale = 2 / (epsilon - share - tilt)
+        b, curve = spherical_laplace(d, scale, rng=rng), _pure_curve(epsilon)
+    else:
+        scale = _objective_sigma(epsilon - share - tilt, delta)
+        b = rng.normal(0, scale, d)
+
+        def curve(at):
+            return objective_perturbation_delta(at, scale, excess=share + tilt)
+
+    # completing the square: <b, theta>/n moves the regulariser's centre to -b/(n lambda)
+    theta = risk_minimum(
+        x, y, loss=loss, regularization=lam, centre=-b / (n * lam), tolerance=RESIDUAL
+    )
+    theta = theta + spherical_laplace(d, 2 * RESIDUAL / (lam * share), rng=rng)
+    return PrivateFit(theta, epsilon, delta, scale, curve)
+
+
+def objective_perturbation_delta(epsilon, sigma, *, excess=0.0):
+    """delta of objective perturbation with b ~ N(0, sigma^2 I) at `epsilon`, for substitution.
+
+    2 G_1(epsilon - excess) + G_2(epsilon - excess), G_s the exact curve of a Gaussian of standard
+    deviation sigma and sensitivity s; `excess` is log(1 + c/(n lambda)) plus what the solver was
+    given (X-objective-perturbation). At most 1; 1 where epsilon < excess.
+    """
+    left = np.asarray(nonnegative("epsilon", epsilon)) - nonnegative("excess", excess)
+    at = np.maximum(left, 0.0)
+    delta = 2 * gaussian_delta(sigma, at) + gaussian_delta(sigma, at, sensitivity=2.0)
+    delta = np.where(left < 0, 1.0, np.minimum(1.0, delta))
+    return float(delta) if delta.ndim == 0 else delta
+
+
+def _objective_sigma(left, delta):
+    """The sigma at which `objective_perturbation_delta` of `left` is delta, rounded up."""
+    low = gaussian_sigma(left, delta, sensitivity=2.0)  # too little: it ignores the first term
+    high = gaussian_sigma(left, delta / 3, sensitivity=2.0)  # enough: each of the three <= delta/3
+    if objective_perturbation_delta(left, low) <= delta:
+        return low
+    sigma = brentq(lambda s: log(objective_perturbation_delta(left, s) / delta), low, high)
+    return min(high, sigma * (1 + 1e-9))
+
+
+def gradient_descent_steps(n, dimension, *, epsilon, delta):
+    """Steps after which the noise, not the optimisation, rules the proved regret: at most 100.
+
+    n^2/(4 d sigma^2), sigma the noise multiplier of a single release (X-noisy-gradient-descent).
+    """
+    sigma = gaussian_sigma(*_budget(epsilon, open_probability("delta", delta)))
+    return min(100, ceil((count("n", n) / sigma) ** 2 / (4 * count("dimension", dimension))))
+
+
+def noisy_gradient_descent(
+    x, y=None, *, epsilon, delta, steps, radius=1.0, loss=logistic_loss, rng
+) -> PrivateFit:
+    """Projected gradient descent over ||theta|| <= radius, Gaussian noise in every full gradient.
+
+    Any loss with a (sub)gradient; for `distance_loss` x holds the points and y is not needed.
+    Returns the mean of the iterates after each step (X-noisy-gradient-descent); ``scale`` is the
+    noise's standard deviation in each coordinate of each step's mean gradient, whose sensitivity
+    is 2 L(radius)/n.
+    """
+    x, y = checked_rows(x, y, loss)
+    epsilon, delta = _budget(epsilon, open_probability("delta", delta))
+    rng, steps, (n, d) = generator("rng", rng), count("steps", steps), x.shape
+    slope = loss.lipschitz(positive("radius", radius))
+    if slope == inf:
+        raise ValueError(f"loss must have bounded gradients, got {loss.name}")
+    multiplier = gaussian_sigma(epsilon, delta)
+    scale = multiplier * sqrt(steps) * 2 * slope / n  # steps rounds compose to one Gaussian
+    rate = radius / sqrt(steps * (slope**2 + d * scale**2))
+    theta, total = np.zeros(d), np.zeros(d)
+    for _ in range(steps):
+        gradient = loss.gradient(theta, x, y).mean(0) + rng.normal(0, scale, d)
+        theta = theta - rate * gradient
+        theta = theta * min(1.0, radius / max(np.linalg.norm(theta), 1e-300))
+        total += theta
+    return PrivateFit(total / steps, epsilon, delta, scale, _gaussian_curve(multiplier))
+
+
+def private_median(values, *, epsilon, lower, upper, rng):
+    """A number of the public interval [lower, upper] near the median, epsilon-DP.
+
+    X-private-median: the exponential mechanism with utility -|#{x_i <= t} - n/2|, which one
+    substitution moves by at most 1. Its density is constant between neighbouring data. Values outside are clipped.
+    """
+    epsilon, rng = scalar("epsilon", positive("epsilon", epsilon)), generator("rng", rng)
+    if not real("lower", lower) < real("upper", upper):
+        raise ValueError(f"upper must be a number above lower, got {upper!r}")
+    knots = np.sort(np.clip(np.ravel(real("values", values)), lower, upper))
+    knots = np.concatenate([[lower], knots, [upper]])
+    n, width = len(knots) - 2, np.diff(knots)
+    utility = -np.abs(np.arange(n + 1) - n / 2)
+    with np.errstate(divide="ignore"):
+        weight = np.log(width) + epsilon / 2 * utility
+    chosen = int(np.argmax(weight + rng.gumbel(size=n + 1)))
+    return float(rng.uniform(knots[chosen], knots[chosen + 1]))
+
+
+def private_median_rank_error(epsilon, beta, width, least):
+    """Rank error of `private_median` that is exceeded with probability at most beta.
+
+    1 + (2/epsilon) log(width/(least beta)): `width` is that of the interval, `least`
+    the length of the points with utility >= -1 (X-private-median).
+    """
+    ratio = np.asarray(positive("width", width)) / np.asarray(positive("least", least))
+    beta = np.asarray(positive_probability("beta", beta))
+    found = 1 + 2 / np.asarray(positive("epsilon", epsilon)) * np.log(ratio / beta)
+    return float(found) if np.ndim(found) == 0 else found
+
+
+def private_geometric_median(points, candidates, *, epsilon, rng):
+    """One of the public `candidates` (m, d) with a small sum of distances to `points`; epsilon-DP.
+
+    The exponential mechanism (X-private-median): rows with ||x|| <= 1 (longer ones are refused), so
+    one substitution moves each sum of distances by at most 2.
+    """
+    points, _ = checked_rows(points, None, distance_loss)
+    candidates = np.atleast_2d(real("candidates", candidates))
+    weight = -distance_loss(candidates, points).sum(-1) * (positive("epsilon", epsilon) / 4)
+    return candidates[np.argmax(weight + generator("rng", rng).gumbel(size=len(weight)))]
+
+
+def identification_bound(epsilon, candidates):
+    """Largest chance to name the missing row among equally likely `candidates`, under epsilon-DP.
+
+    e^epsilon/(e^epsilon + m - 1) (X-identification): what knowing all other rows and the output can give.
+    """
+    epsilon = np.asarray(nonnegative("epsilon", epsilon))
+    odds = (count("candidates", candidates) - 1) * np.exp(-epsilon)
+    return float(1 / (1 + odds)) if np.ndim(odds) == 0 else 1 / (1 + odds)
+
+
+def _budget(epsilon, delta):
+    delta = scalar("delta", nonnegative("delta", delta))
+    if delta:
+        open_probability("delta", delta)
+    return scalar("epsilon", positive("epsilon", epsilon)), delta
+
+
+def _pure_curve(budget):
+    """Largest delta an epsilon-DP mechanism can have at another epsilon: randomized response's."""
+
+    def curve(epsilon):
+        gap = budget - np.asarray(nonnegative("epsilon", epsilon))
+        found = np.where(gap > 0, -np.expm1(-np.maximum(gap, 0)) / (1 + np.exp(-budget)), 0.0)
+        return float(found) if found.ndim == 0 else found
+
+    return curve
+
+
+def _gaussian_curve(multiplier):
+    return lambda epsilon: gaussian_delta(multiplier, epsilon)

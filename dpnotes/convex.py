@@ -1,0 +1,263 @@
+"""Losses of empirical risk minimisation, their constants, their optima, and what an optimum leaks.
+
+Every loss but the distance is a function of the prediction z = <theta, x> and of y: its gradient is
+slope(z, y) * x, its Hessian curvature(z, y) * x x^T. The constants hold for rows with ||x|| <= 1
+and |y| <= 1 (y = -1 or 1 where the loss is a classifier's). Risks are means over the n rows.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, log, sqrt
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from ._validate import nonnegative, positive, real, scalar
+
+__all__ = [
+    "Loss",
+    "squared_loss",
+    "logistic_loss",
+    "zero_one_loss",
+    "hinge_loss",
+    "huber_loss",
+    "distance_loss",
+    "clip_rows",
+    "risk_minimum",
+    "optimum_radius",
+    "svm_minimum",
+    "geometric_median",
+    "invert_model",
+]
+
+HUBER_WIDTH = 0.5
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss with its derivatives in z = <theta, x> and its constants; call it for values a row.
+
+    ``lipschitz(radius)``: largest gradient norm over ||theta|| <= radius, ||x|| <= 1 (inf allowed).
+    ``smoothness``: largest curvature, inf if there is none. ``at_zero``: largest loss at theta = 0.
+    """
+
+    name: str
+    value: Callable
+    slope: Callable
+    curvature: Callable
+    lipschitz: Callable
+    smoothness: float
+    at_zero: float
+
+    def __call__(self, theta, x, y):
+        """Loss of each row: x (n, d), y (n,), theta (d,) or (k, d); result (n,) or (k, n)."""
+        return self.value(theta @ np.transpose(x), y)
+
+    def gradient(self, theta, x, y):
+        """Gradient in theta of each row's loss, (n, d); at a kink a subgradient."""
+        return self.slope(x @ theta, y)[:, None] * x
+
+
+def _no_slope(z, y):
+    raise ValueError("loss must be smooth here: zero-one has no slope, a kink no curvature")
+
+
+def _huber(z, y):
+    m = y * z
+    bend = (1 + HUBER_WIDTH - m) ** 2 / (4 * HUBER_WIDTH)
+    return np.where(m < 1 - HUBER_WIDTH, 1 - m, np.where(m > 1 + HUBER_WIDTH, 0.0, bend))
+
+
+squared_loss = Loss(  # A-linear: (y - z)^2
+    "squared",
+    value=lambda z, y: (y - z) ** 2,
+    slope=lambda z, y: -2 * (y - z),
+    curvature=lambda z, y: np.full(np.shape(z), 2.0),
+    lipschitz=lambda radius: 2 * (1 + radius),
+    smoothness=2.0,
+    at_zero=1.0,
+)
+logistic_loss = Loss(  # A-logistic: log(1 + exp(-yz))
+    "logistic",
+    value=lambda z, y: np.logaddexp(0, -y * z),
+    slope=lambda z, y: -y * expit(-y * z),
+    curvature=lambda z, y: expit(z) * expit(-z),
+    lipschitz=lambda radius: float(expit(radius)),
+    smoothness=0.25,
+    at_zero=log(2),
+)
+zero_one_loss = Loss(  # A-svm: a point on the boundary is not classified
+    "zero-one",
+    value=lambda z, y: (y * z <= 0).astype(float),
+    slope=_no_slope,
+    curvature=_no_slope,
+    lipschitz=lambda radius: inf,
+    smoothness=inf,
+    at_zero=1.0,
+)
+hinge_loss = Loss(  # A-svm: max(0, 1 - yz)
+    "hinge",
+    value=lambda z, y: np.maximum(0, 1 - y * z),
+    slope=lambda z, y: np.where(y * z < 1, -y, 0.0),
+    curvature=_no_slope,
+    lipschitz=lambda radius: 1.0,
+    smoothness=inf,
+    at_zero=1.0,
+)
+huber_loss = Loss(  # the hinge with its kink rounded (Chaudhuri, Monteleoni, Sarwate 2011, (7))
+    "Huber hinge",
+    value=_huber,
+    slope=lambda z, y: -y * np.clip((1 + HUBER_WIDTH - y * z) / (2 * HUBER_WIDTH), 0, 1),
+    curvature=lambda z, y: (np.abs(1 - y * z) <= HUBER_WIDTH) / (2 * HUBER_WIDTH),
+    lipschitz=lambda radius: 1.0,
+    smoothness=1 / (2 * HUBER_WIDTH),
+    at_zero=1.0,
+)
+
+
+class _Distance(Loss):
+    """||theta - x||_2: a loss of the point itself, without a label (A-geometric-median)."""
+
+    def __call__(self, theta, x, y=None):
+        return np.linalg.norm(np.asarray(theta)[..., None, :] - x, axis=-1)
+
+    def gradient(self, theta, x, y=None):
+        away = theta - x
+        size = np.linalg.norm(away, axis=1, keepdims=True)
+        return np.divide(away, size, out=np.zeros_like(away), where=size > 0)
+
+
+distance_loss = _Distance("distance", None, None, _no_slope, lambda radius: 1.0, inf, inf)
+
+
+def clip_rows(x, bound=1.0):
+    """Scale every row of x longer than `bound` (l2) back to it: row by row, so privacy is free."""
+    x = real("x", x)
+    size = np.linalg.norm(x, axis=-1, keepdims=True)
+    return x * np.minimum(1.0, positive("bound", bound) / np.maximum(size, 1e-300))
+
+
+def checked_rows(x, y, loss):
+    """x and y as float arrays. Rows with ||x|| > 1 and labels unknown to the loss are refused."""
+    x = real("x", x)
+    if np.ndim(x) != 2 or np.linalg.norm(x, axis=1).max() > 1 + 1e-9:
+        raise ValueError("x must be a matrix of rows of l2 norm at most 1: use clip_rows first")
+    if loss is distance_loss:
+        return x, None
+    y = np.asarray(real("y", y))
+    if y.shape != x.shape[:1]:
+        raise ValueError(f"y must have one label a row of x, got shape {y.shape} for {x.shape}")
+    if np.abs(y).max() > 1 or (loss is not squared_loss and (np.abs(y) != 1).any()):
+        raise ValueError("y must be -1 or 1 in every row (in [-1, 1] for squared_loss)")
+    return x, y
+
+
+def risk_minimum(x, y, *, loss=logistic_loss, regularization, centre=0.0, tolerance=1e-10):
+    """theta that minimises mean loss + regularization/2 ||theta - centre||^2, by damped Newton.
+
+    x (n, d), y (n,); the loss must have a curvature (squared, logistic, Huber). The result's
+    gradient norm is at most `tolerance`, so it is within tolerance/regularization of the exact
+    minimiser (A-erm, X-strong-convexity). Where that is not reached (logistic loss
+    without regularization on separable rows has no minimiser): ValueError.
+    """
+    if loss.smoothness == inf:
+        raise ValueError(f"loss must be squared, logistic or Huber here, got {loss.name}")
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    lam = scalar("regularization", nonnegative("regularization", regularization))
+    n, d = x.shape
+    shift, phi = x @ np.broadcast_to(centre, d), np.zeros(d)  # phi = theta - centre
+
+    def objective(phi):
+        return loss.value(x @ phi + shift, y).mean() + lam / 2 * phi @ phi
+
+    for _ in range(200):
+        z = x @ phi + shift
+        gradient = loss.slope(z, y) @ x / n + lam * phi
+        if np.linalg.norm(gradient) <= tolerance:
+            return phi + centre
+        hessian = (x.T * loss.curvature(z, y)) @ x / n + (lam + 1e-13) * np.eye(d)
+        step, size, here = cho_solve(cho_factor(hessian), gradient), 1.0, objective(phi)
+        enough = 1e-4 * gradient @ step
+        while objective(phi - size * step) > here - size * enough + 1e-14 and size > 1e-9:
+            size /= 2
+        phi = phi - size * step
+    raise ValueError(f"regularization must be larger: no minimum found at {regularization!r}")
+
+
+def optimum_radius(loss, regularization):
+    """A bound on the norm of the regularised optimum that needs no data (X-output-perturbation).
+
+    From J(theta*) <= J(0): r <= sqrt(2 loss(0)/lambda); then, as the gradient vanishes,
+    lambda r <= lipschitz(r), as often as it helps.
+    """
+    lam = scalar("regularization", positive("regularization", regularization))
+    radius = sqrt(2 * loss.at_zero / lam)
+    for _ in range(100):
+        radius = min(radius, loss.lipschitz(radius) / lam)
+    return radius
+
+
+def svm_minimum(x, y, *, regularization):
+    """(theta, alpha): the SVM's optimum and each row's weight in it.
+
+    theta = sum alpha y x/(n lambda). Minimises mean hinge + regularization/2 ||theta||^2 through its dual, alpha in [0, 1]^n; rows
+    with alpha > 0 are the support vectors (A-svm, A-erm-leaks). The duality gap is below 1e-6.
+    """
+    x, y = checked_rows(x, y, hinge_loss)
+    lam, signed = positive("regularization", regularization), x * y[:, None]
+    n = len(y)
+
+    def negative_dual(alpha):
+        theta = alpha @ signed / (n * lam)
+        return lam / 2 * theta @ theta - alpha.mean(), (signed @ theta - 1) / n
+
+    found = minimize(
+        negative_dual,
+        np.full(n, 0.5),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0, 1)] * n,
+        options={"maxiter": 20_000, "maxfun": 40_000, "ftol": 1e-15, "gtol": 1e-9},
+    )
+    theta = found.x @ signed / (n * lam)
+    gap = hinge_loss(theta, x, y).mean() + lam / 2 * theta @ theta + found.fun
+    if gap > 1e-6:
+        raise ValueError(f"regularization must be larger: duality gap {gap:.1e} at {lam!r}")
+    return theta, found.x
+
+
+def geometric_median(points, tolerance=1e-9):
+    """The point with the least mean distance to `points` (n, d) (A-geometric-median).
+
+    Weiszfeld's iteration as mended by Vardi and Zhang (2000, (11)), which does not stick at a data
+    point; stops where the mean of unit vectors, less what sits at theta itself, is below tolerance.
+    """
+    points = real("points", points)
+    n = len(points)
+    theta = points.mean(0)
+    for _ in range(100_000):
+        away = points - theta
+        size = np.linalg.norm(away, axis=1)
+        far = size > 1e-14
+        weight = 1 / size[far]
+        pull, here = weight @ away[far], n - far.sum()
+        strength = np.linalg.norm(pull)
+        if strength <= here + tolerance * n:
+            return theta
+        theta = theta + (1 - here / strength) * pull / weight.sum()
+    raise ValueError("points must not be this badly conditioned: no median found")
+
+
+def invert_model(theta, x, y, *, regularization, loss=logistic_loss):
+    """The one row missing from (x, y), divided by its last feature, from the exact optimum `theta`.
+
+    The optimum's equation n lambda theta + sum slope(z_i, y_i) x_i = 0 has one unknown: the missing
+    row's slope times its x. If the last feature is a known constant, the ratio is the row
+    (A-erm-leaks; Balle, Cherubin, Hayes 2022). `theta` is the optimum on all n = len(x) + 1 rows.
+    """
+    n = len(x) + 1
+    others = loss.slope(x @ theta, y) @ x
+    missing = -(n * positive("regularization", regularization) * theta + others)
+    return missing / missing[-1]
