@@ -261,7 +261,7 @@ class Integral:
         self.parts = parts
 
     def delta(self, epsilon):
-        side = 1 if epsilon >= contour.moments(self.parts, 0.0)[0] else -1
+        side = 1 if epsilon >= contour.derivatives(self.parts, np.zeros(1))[1][0] else -1
         start = contour.saddle_at(self.parts, side, epsilon)
         if start[2] < -800:
             return 0.0, 0.0, 0.0

@@ -43,10 +43,9 @@ def total(parts, z):
     return sum(k * step.cumulant(z) for step, k in parts)
 
 
-def moments(parts, c):
-    """K'(c) and K''(c) of the composition."""
-    pairs = [(k, step.moments(c)) for step, k in parts]
-    return sum(k * m for k, (m, _) in pairs), sum(k * v for k, (_, v) in pairs)
+def derivatives(parts, z):
+    """K, K' and K'' of the composition at an array of real z."""
+    return sum(k * np.array(step.derivatives(z)) for step, k in parts)
 
 
 def log_kernel(c):
@@ -65,51 +64,46 @@ def abscissa(side, t):
     return np.exp(t) if side > 0 else -1 / (1 + np.exp(t))
 
 
-def saddle(parts, c):
-    """The e whose integrand has its saddle at c, and the saddle-point value of log tail(e)."""
-    mean, variance = moments(parts, c)
+def saddles(parts, side, t):
+    """For an array t: c, and the e whose integrand has its saddle there, the saddle-point value
+    of log tail(e), K(c), K''(c)."""
+    c = abscissa(side, t)
+    cumulant, mean, variance = derivatives(parts, c)
     epsilon = mean - 1 / c - 1 / (c + 1)
     curvature = variance + 1 / c**2 + 1 / (c + 1) ** 2
-    value = float(total(parts, np.array([c]))[0]) - c * epsilon + log_kernel(c)
-    return epsilon, value - 0.5 * np.log(2 * np.pi * curvature)
+    value = cumulant - c * epsilon + log_kernel(c) - 0.5 * np.log(2 * np.pi * curvature)
+    return c, epsilon, value, cumulant
 
 
 def saddle_at(parts, side, epsilon):
     """(c, e, log tail) of the saddle point for a given e."""
-    return _saddle_search(parts, side, lambda found: found[0] - epsilon)
+    return _locate(parts, side, lambda found: found[1], epsilon)
 
 
 def saddle_for(parts, side, log_tail):
     """(c, e, log tail) of the saddle point for a given tail."""
-    return _saddle_search(parts, side, lambda found: side * (log_tail - found[1]))
+    return _locate(parts, side, lambda found: -side * found[2], -side * log_tail)
 
 
-def _saddle_search(parts, side, excess):
-    """Solve excess(saddle(c)) = 0, increasing in c, to the 1e-3 that a start needs."""
+def _locate(parts, side, column, target):
+    """Where an increasing column of ``saddles`` reaches its target, to the 1e-2 a start needs."""
     cap = min(step.tilt_limit(800.0) for step, _ in parts)
-
-    def at(t):
-        c = float(abscissa(side, t))
-        return (c, *saddle(parts, c))
-
-    start = np.log(min(1 / np.sqrt(moments(parts, 0.0)[1]) * 3, cap)) if side > 0 else 0.0
-    low = high = (start, excess(at(start)[1:]))
-    step, top = 0.7, np.log(cap) + 3 if side > 0 else 45.0
-    while high[1] < 0 and high[0] < min(top, 60.0):
-        low, t = high, high[0] + step
-        high, step = (t, excess(at(t)[1:])), 1.6 * step
-    while low[1] > 0 and low[0] > -60.0:
-        high, t = low, low[0] - step
-        low, step = (t, excess(at(t)[1:])), 1.6 * step
-    for _ in range(30):
-        weight = low[1] / (low[1] - high[1]) if high[1] > low[1] else 0.5
-        t = low[0] + (high[0] - low[0]) * min(max(weight, 0.05), 0.95)
-        found = at(t)
-        value = excess(found[1:])
-        if abs(high[0] - low[0]) < 0.02 or abs(value) < 1e-3:
-            break
-        low, high = ((t, value), high) if value < 0 else (low, (t, value))
-    return found
+    spread = np.sqrt(derivatives(parts, np.zeros(1))[2][0])
+    top = np.log(min(40 / spread, cap)) if side > 0 else 5.0
+    t = top + np.linspace(-9.0, 0.0, 28)
+    found = saddles(parts, side, t)
+    while column(found)[0] > target and t[0] > -80:
+        t = t - 8.5
+        found = saddles(parts, side, t)
+    while column(found)[-1] < target and t[-1] < 60 and abscissa(side, t[-1]) < cap:
+        t = t + 8.5
+        found = saddles(parts, side, t)
+    values = np.maximum.accumulate(column(found))
+    middle = float(np.interp(target, values, t))
+    t = middle + np.linspace(-0.4, 0.4, 9)
+    found = saddles(parts, side, t)
+    t = float(np.interp(target, np.maximum.accumulate(column(found)), t))
+    return tuple(float(x[0]) for x in saddles(parts, side, np.array([t]))[:3])
 
 
 def plan(parts, side, c, epsilon, log_tail):
@@ -119,8 +113,9 @@ def plan(parts, side, c, epsilon, log_tail):
     exp(A' - |c - c'| P) with A' = K(c') + C(c') - c' e; all are read from one table of K.
     """
     shifts = np.linspace(-2.2, 1.8, 33)
-    table = abscissa(side, (np.log(c) if side > 0 else np.log(-1 / c - 1)) + shifts)
-    values = total(parts, table) + chernoff(table)
+    t = (np.log(c) if side > 0 else np.log(-1 / c - 1)) + shifts
+    table = abscissa(side, t)
+    values = derivatives(parts, table)[0] + chernoff(table)
     ends, at_ends = ([0.0], [0.0]) if side > 0 else ([-1.0, 0.0], [0.0, 0.0])
     rivals = np.array([np.concatenate([ends, table]), np.concatenate([at_ends, values])])
     exponent = rivals[1] - rivals[0] * epsilon - log_tail - np.log(TOLERANCE)
@@ -137,9 +132,10 @@ def plan(parts, side, c, epsilon, log_tail):
 
 def cut_height(parts, c, log_room, most):
     """Least Y found, and its bound, with sup_{y>Y} |exp(K(c+iy) - K(c))| / (pi Y) <= e^log_room."""
-    height = 5 / np.sqrt(moments(parts, c)[1] + 1 / c**2)
+    ceilings = [(k, step.ceiling(c)) for step, k in parts]
+    height = 5 / np.sqrt(float(derivatives(parts, np.array([c]))[2][0]) + 1 / c**2)
     while height <= most:
-        bound = sum(k * step.ceiling(c, height) for step, k in parts) - np.log(np.pi * height)
+        bound = sum(k * ceiling(height) for k, ceiling in ceilings) - np.log(np.pi * height)
         if bound <= log_room:
             return height, bound
         height *= 1.2

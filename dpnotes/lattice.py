@@ -23,7 +23,8 @@ from .steps import Finite, Laplace, exp_excess, log_sum_exp
 __all__ = []
 
 MOST_VALUES = 300_000  # of an enumerated sum
-SIZE = 2**20  # of the FFT
+SIZE = 2**20  # of the FFT, at most
+MOST_CELLS = 500_000  # of one step
 EPS = np.finfo(float).eps
 
 
@@ -203,13 +204,13 @@ def spread(parts, side_start):
     c, epsilon, log_tail = side_start
     c, period, rivals = contour.plan(parts, 1, c, epsilon, log_tail)
     width = sum(k * (step.top() + step.flipped().top()) for step, k in parts)
-    period = 1.15 * min(period, width) + 1e-300
-    spacing, unit = period / (SIZE - 64), common_spacing(parts)
-    if unit:
-        spacing = unit / max(1, np.floor(unit / spacing))
-        size = SIZE if spacing * SIZE >= period else SIZE
-        spacing = spacing if spacing * SIZE >= 0.8 * period else period / (SIZE - 64)
-    size = SIZE
+    period = 1.15 * min(period, width)
+    longest = max(np.ptp(step.extent(c)) for step, _ in parts)
+    spacing = max(period / (SIZE - 64), longest / MOST_CELLS)
+    unit = common_spacing(parts)
+    if unit and unit > spacing:
+        spacing = unit / np.floor(unit / spacing)
+    size = 2 ** int(np.ceil(np.log2(period / spacing + 64)))
     spectrum, log_mass, variance = 1.0, 0.0, 0.0
     for step, k in parts:
         tilted, log_sum, shift2 = binned(step.cells(spacing, c), spacing, size, c)

@@ -50,6 +50,15 @@ def exp_excess(w):
         return np.where(np.abs(w) <= SMALL, 0.5 * v * v * series, np.expm1(w) - w)
 
 
+def mean_excess(log_p, w):
+    """The mean of exp(w) - 1 - w, one for each row of w; p may underflow where w is large."""
+    p, far = np.exp(log_p), w > 30
+    values = p * exp_excess(np.where(far, 0.0, w))
+    if far.any():
+        values = np.where(far, np.exp(np.where(far, log_p + w, 0.0)) - p * (1 + w), values)
+    return values.sum(axis=-1)
+
+
 def log_sum_exp(terms, axis=-1):
     """log sum exp along one axis."""
     top = np.max(terms, axis=axis, keepdims=True)
@@ -67,7 +76,7 @@ def mean_loss(law):
     """E L = E[exp(-L) - 1 + L], because E exp(-L) = 1: a sum of positive terms."""
     if law.infinite:
         return np.inf
-    return float(np.exp(law.log_p) @ exp_excess(-law.loss)) + law.lost
+    return float(mean_excess(law.log_p, -law.loss)) + law.lost
 
 
 def log_moment(law, z):
@@ -80,21 +89,23 @@ def log_moment(law, z):
     tilted = z[..., None] * law.loss
     terms = law.log_p + tilted
     large = terms.max(axis=-1) > 20
-    p = np.exp(law.log_p)
-    mean = float(p @ exp_excess(-law.loss)) if np.any(~large) else 0.0
-    rest = exp_excess(np.where(large[..., None], 0.0, tilted)) @ p
+    mean = float(mean_excess(law.log_p, -law.loss)) if np.any(~large) else 0.0
+    rest = mean_excess(law.log_p, np.where(large[..., None], 0.0, tilted))
     drift = z * (mean + law.lost) - law.infinite
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(large, log_sum_exp(terms), np.log1p(np.where(large, 0.0, drift + rest)))
 
 
-def tilted_moments(law, c):
-    """K'(c) and K''(c): mean and variance of the loss under the law tilted by exp(cL)."""
-    terms = law.log_p + c * law.loss
-    weights = np.exp(terms - terms.max())
-    weights /= weights.sum()
-    mean = float(weights @ law.loss)
-    return mean, float(weights @ (law.loss - mean) ** 2)
+def derivatives(law, z):
+    """K, K' and K'' at an array of real z: moments of the law tilted by exp(zL). Absolute error
+    1e-15, enough to plan with."""
+    terms = law.log_p + np.multiply.outer(z, law.loss)
+    top = terms.max(axis=-1)
+    weights = np.exp(terms - top[..., None])
+    mass = weights.sum(axis=-1)
+    mean = weights @ law.loss / mass
+    variance = weights @ law.loss**2 / mass - mean**2
+    return top + np.log(mass), mean, np.maximum(variance, 0.0)
 
 
 class Step:
@@ -106,8 +117,8 @@ class Step:
         z = np.asarray(z, dtype=float)
         return log_moment(self.law(float(np.max(z)), 0.0), z)
 
-    def moments(self, c):
-        return tilted_moments(self.law(c, 0.0), c)
+    def derivatives(self, z):
+        return derivatives(self.law(float(np.max(z)), 0.0), z)
 
     def mean(self):
         return mean_loss(self.law(1.0, 0.0))
@@ -160,8 +171,8 @@ class Gaussian(Step):
         z = np.asarray(z, dtype=float)
         return 0.5 * self.mu**2 * z * (z + 1)
 
-    def moments(self, c):
-        return self.mu**2 * (c + 0.5), self.mu**2
+    def derivatives(self, z):
+        return self.cumulant(z), self.mu**2 * (z + 0.5), np.full_like(z, self.mu**2)
 
     def mean(self):
         return 0.5 * self.mu**2
@@ -170,12 +181,16 @@ class Gaussian(Step):
         value = self.mu**2 * (-0.5 * y * y + 1j * (c + 0.5) * y)
         return value, 4 * np.finfo(float).eps * np.abs(value)
 
-    def ceiling(self, c, height):
-        return -0.5 * (self.mu * height) ** 2
+    def ceiling(self, c):
+        return lambda height: -0.5 * (self.mu * height) ** 2
+
+    def extent(self, reach):
+        middle, width = 0.5 * self.mu**2, 11 * self.mu
+        return middle - width - self.mu**2, middle + width + reach * self.mu**2
 
     def cells(self, spacing, reach):
-        mean, width = 0.5 * self.mu**2, 11 * self.mu
-        edges = _edges(mean - width - self.mu**2, mean + width + reach * self.mu**2, self.mu, spacing)
+        mean = 0.5 * self.mu**2
+        edges = _edges(*self.extent(reach), self.mu, spacing)
         loss, weight = _gauss(edges)
         log_p = -0.5 * ((loss - mean) / self.mu) ** 2 - np.log(self.mu * np.sqrt(2 * np.pi))
         return Law(loss, log_p + np.log(weight))
@@ -207,8 +222,11 @@ class Finite(Step):
     def law(self, reach, band):
         return Law(np.array(self.losses), np.array(self.log_p), self.infinite, self.lost)
 
-    def ceiling(self, c, height):
-        return 0.0
+    def ceiling(self, c):
+        return lambda height: 0.0
+
+    def extent(self, reach):
+        return min(self.losses), max(self.losses)
 
     def cells(self, spacing, reach):
         return self.law(reach, 0.0)
@@ -258,9 +276,11 @@ class Laplace(Step):
             edges = np.union1d(edges, np.concatenate([near - end, end - near]))
         return self._with_atoms(*_gauss(edges))
 
+    def extent(self, reach):
+        return -self.flipped().top(), self.top()
+
     def cells(self, spacing, reach):
-        end = 1 / self.scale
-        low, high = np.sort(self._loss(np.array([-end, end])))
+        end, (low, high) = 1 / self.scale, self.extent(reach)
         grid = spacing * np.arange(np.ceil(low / spacing), np.floor(high / spacing) + 1)
         inside = np.clip(inverse_mixed_loss(self.sign * grid, self.rate), -end, end)
         coarse = np.linspace(-end, end, int(8 * end * (1 + min(reach, 1e3))) + 3)
@@ -275,7 +295,7 @@ class Laplace(Step):
         loss = mixed_loss(np.concatenate([[-end], u, [end]]), self.rate)
         return Law(self.sign * loss, log_q + loss if self.sign > 0 else log_q)
 
-    def ceiling(self, c, height):
+    def ceiling(self, c):
         """Atoms do not decay; the density w(u) between does, by one integration by parts:
         \\|int w e^{iyL} du\\| <= (total variation of w/L') / y."""
         u = np.linspace(-1 / self.scale, 1 / self.scale, 513)
@@ -283,7 +303,8 @@ class Laplace(Step):
         terms = law.log_p + c * law.loss - float(self.cumulant(np.array([c]))[0])
         profile = np.exp(terms[1:-1]) / self._slope(u)
         variation = profile[0] + profile[-1] + 1.01 * np.abs(np.diff(profile)).sum()
-        return min(0.0, float(np.log(np.exp(terms[0]) + np.exp(terms[-1]) + variation / height)))
+        atoms = np.exp(terms[0]) + np.exp(terms[-1])
+        return lambda height: min(0.0, float(np.log(atoms + variation / height)))
 
 
 @dataclass(frozen=True)
@@ -358,19 +379,28 @@ class SampledGaussian(Step):
         z = np.asarray(z, dtype=float)
         if self.work(float(np.max(z)), 0.0) < 20_000:
             return super().cumulant(z)
-        return np.array([self._distant_cumulant(c) for c in z.ravel()]).reshape(z.shape)
+        return np.array([float(log_moment(self._law_near(c), c)) for c in z])
 
-    def _distant_cumulant(self, c):
+    def derivatives(self, z):
+        if self.work(float(np.max(z)), 0.0) < 20_000:
+            return super().derivatives(z)
+        return tuple(np.array([derivatives(self._law_near(c), c) for c in z]).T)
+
+    def _law_near(self, c):
+        """The law as far as its tilted version needs it."""
         if self.work(c, 0.0) < 20_000:
-            return float(super().cumulant(np.array([c]))[0])
+            return self.law(c, 0.0)
         low, high = self._tilted_window(c)
         step = self._nodes(c, 0.0)[2]
-        return float(log_moment(self._at(np.arange(low, high, step), np.log(step)), c))
+        return self._at(np.arange(low, high, step), np.log(step))
+
+    def extent(self, reach):
+        return tuple(np.sort(self._at(np.array(self._window(reach)), 0.0).loss))
 
     def cells(self, spacing, reach):
         low, high = self._window(reach)
-        l_low, l_high = np.sort(self._at(np.array([low, high]), 0.0).loss)
-        grid = spacing * np.arange(np.ceil(l_low / spacing), np.floor(l_high / spacing) + 1)
+        first, last = self.extent(reach)
+        grid = spacing * np.arange(np.ceil(first / spacing), np.floor(last / spacing) + 1)
         inside = 0.5 + self.sigma**2 * inverse_mixed_loss(self.sign * grid, self.rate)
         fine = 0.04 * min(self.sigma, 4 * self.sigma**2)
         coarse = np.linspace(low, high, int((high - low) / fine) + 2)
@@ -383,25 +413,22 @@ class SampledGaussian(Step):
         loss = mixed_loss((x - 0.5) / self.sigma**2, self.rate)
         return Law(self.sign * loss, log_q + loss if self.sign > 0 else log_q)
 
-    def ceiling(self, c, height):
+    def ceiling(self, c):
         """Shift the integral over x to x + id: the phase exp(iyL) becomes exp(-y arg), where arg is
         that of 1 + rate (e^u - 1), which decreases in y; the Gaussian pays exp(d^2/2 sigma^2)."""
         low, high, step = self._nodes(c, 0.0)
-        x = np.arange(low, high + step, step)
-        shifts = np.append(self.sigma**2 * SHIFTS, min(height, 3 * self.sigma**2))[:, None]
+        x, angle = np.arange(low, high + step, step), SHIFTS[:, None]
         u = (x - 0.5) / self.sigma**2
-        angle = shifts / self.sigma**2
         top = np.maximum(u, 0)
-        mixture = (1 - self.rate) * np.exp(-top) + self.rate * np.exp(u - top + 1j * angle)
-        log_mix = top + np.log(mixture)
-        terms = self._power(c) * log_mix.real - height * log_mix.imag
-        terms += (shifts**2 - x * x) / (2 * self.sigma**2)
-        terms += np.log(step / (self.sigma * np.sqrt(2 * np.pi)))
-        best = float(log_sum_exp(terms).min()) + 1e-3
-        return min(0.0, best - float(self.cumulant(np.array([c]))[0]))
+        mixture = np.log((1 - self.rate) * np.exp(-top) + self.rate * np.exp(u - top + 1j * angle))
+        terms = self._power(c) * (top + mixture.real) - 0.5 * (x / self.sigma) ** 2
+        terms += 0.5 * (self.sigma * angle) ** 2 - float(self.cumulant(np.array([c]))[0])
+        terms += np.log(step / (self.sigma * np.sqrt(2 * np.pi))) + 1e-3
+        decay = mixture.imag
+        return lambda height: min(0.0, float(log_sum_exp(terms - height * decay).min()))
 
 
-SHIFTS = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0, 2.6])
+SHIFTS = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.6, 0.9, 1.3, 1.8, 2.4])  # d / sigma^2
 
 
 def mixed_loss(u, rate):
