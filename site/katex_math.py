@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 from docutils import nodes
@@ -23,6 +23,7 @@ from sphinx.util.math import get_node_equation_number
 HERE = Path(__file__).resolve().parent
 DIST = HERE.parent / "node_modules" / "katex" / "dist"
 NUMBERED = re.compile(r"\\(begin|end)\{(equation|align|gather|alignat|multline)\}")
+JOINER, OPENING, CLOSING = "\u2060", ("(", "[", "“", "‘"), tuple(".,;:!?)]”’-–—")
 logger = logging.getLogger(__name__)
 
 
@@ -35,7 +36,7 @@ def node_executable():
     return found
 
 
-@lru_cache(maxsize=None)
+@cache
 def server(pid):
     """One KaTeX process for each Sphinx process (keyed by its id, so that forks do not share a pipe)."""
     process = subprocess.Popen(
@@ -46,7 +47,7 @@ def server(pid):
     return process
 
 
-@lru_cache(maxsize=None)
+@cache
 def render(tex, display):
     """``{"html": ...}`` or ``{"error": ...}`` for one formula."""
     process = server(os.getpid())
@@ -70,9 +71,19 @@ def rendered(node, tex, display):
 
 
 def visit_math(self, node):
-    """Inline formula."""
+    """Inline formula, joined to the punctuation around it so that no line begins with a comma."""
+    before, after = neighbour(node, -1), neighbour(node, 1)
+    self.body.append(JOINER if before.endswith(OPENING) else "")
     self.body.append(f'<span class="math">{rendered(node, node.astext(), False)}</span>')
+    self.body.append(JOINER if after.startswith(CLOSING) else "")
     raise nodes.SkipNode
+
+
+def neighbour(node, step):
+    """The text right before (-1) or after (1) a formula."""
+    position = node.parent.index(node) + step
+    siblings = node.parent.children
+    return siblings[position].astext() if 0 <= position < len(siblings) else ""
 
 
 def visit_displaymath(self, node):

@@ -5,11 +5,13 @@ a toggle script, and leave a few accessibility faults that no option reaches. On
 one thing; each gets the parsed page and changes it in place.
 """
 
+import itertools
 import logging
 import re
 import shutil
 from pathlib import Path
 
+import tinycss2
 from bs4 import BeautifulSoup
 from fontTools import subset
 
@@ -22,6 +24,7 @@ UNUSED_FILES = (
     "**/images/logo_*", "**/locales", "**/plus.png", "**/minus.png", "**/file.png", "**/check-solid.svg",
     "**/design-tabs.js", "**/*webpack-macros.html",
 )  # fmt: skip
+OWN_SHEETS = {"dpnotes.css", "katex.css", "pygments.css"}
 EARLY_MODE = """
 const root = document.documentElement, kept = (key) => localStorage.getItem(key);
 root.dataset.mode = kept("mode") || "auto";
@@ -68,6 +71,13 @@ def search_on_the_search_page_only(page):
             tag.decompose()
 
 
+def load_scripts_late(page):
+    """No script holds up the page; only the options that inline scripts write to come first."""
+    for tag in page.select("head script[src]"):
+        if "documentation_options" not in tag["src"]:
+            tag["defer"] = "defer"
+
+
 def name_controls(page):
     """Buttons and summaries are called what they say, for those who speak to their computer."""
     for control in page.select("details > summary[aria-label], .search-button-field[aria-label]"):
@@ -89,8 +99,9 @@ def mend_bibliography(page):
 
 def mend_empty_headers(page):
     """A header cell without text (the corner of a data frame) is an ordinary cell."""
-    for cell in page.select("thead th:empty"):
-        cell.name = "td"
+    for cell in page.select("thead th"):
+        if not cell.get_text(strip=True):
+            cell.name = "td"
 
 
 STEPS = (
@@ -98,6 +109,7 @@ STEPS = (
     drop_print_contents,
     choose_mode_early,
     search_on_the_search_page_only,
+    load_scripts_late,
     name_controls,
     make_sidebar_a_landmark,
     mend_bibliography,
@@ -163,6 +175,54 @@ def dark_without_script(static):
         sheet.write_text(css, encoding="utf-8")
 
 
+def drop_unused_rules(site):
+    """Keep of the themes' style sheets the rules for classes that some page or script mentions."""
+    used = set()
+    for path in [*site.rglob("*.html"), *site.rglob("*.js")]:
+        used |= set(re.findall(r"[\w-]+", path.read_text(encoding="utf-8")))
+    for sheet in (site / "_static").rglob("*.css"):
+        if sheet.name not in OWN_SHEETS:
+            rules = tinycss2.parse_stylesheet(sheet.read_text(encoding="utf-8"), True, True)
+            sheet.write_text("\n".join(used_rules(rules, used)), encoding="utf-8")
+
+
+def used_rules(rules, used):
+    """The text of the rules, without selectors whose classes are not `used`."""
+    for rule in rules:
+        if rule.type == "qualified-rule":
+            selectors = [part for part in split(rule.prelude, ",") if classes(part) <= used]
+            head = ",".join(tinycss2.serialize(part).strip() for part in selectors)
+            body = tinycss2.serialize(rule.content)
+            yield from [f"{head}{{{body}}}"] if selectors else []
+        elif rule.type == "at-rule" and rule.lower_at_keyword in ("media", "supports"):
+            inner = tinycss2.parse_rule_list(rule.content, True, True)
+            body = "".join(used_rules(inner, used))
+            head = f"@{rule.at_keyword}{tinycss2.serialize(rule.prelude)}"
+            yield from [f"{head}{{{body}}}"] if body else []
+        else:
+            yield rule.serialize()
+
+
+def split(tokens, separator):
+    """Lists of the tokens between separators."""
+    parts = [[]]
+    for token in tokens:
+        if token == separator:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
+
+
+def classes(selector):
+    """Names of the classes that an element must have; those inside :is() and :not() do not count."""
+    return {
+        token.value
+        for dot, token in itertools.pairwise(selector)
+        if dot == "." and token.type == "ident"
+    }
+
+
 def prune(static):
     """Delete files that no page asks for any more."""
     for pattern in UNUSED_FILES:
@@ -188,6 +248,7 @@ def polish_site(app, exception):
     subset_icons(site / "_static", icons)
     dark_without_script(site / "_static")
     prune(site / "_static")
+    drop_unused_rules(site)
 
 
 def setup(app):
