@@ -4,44 +4,9 @@ import argparse
 import os
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
-from tqdm import tqdm
-
-from . import judge, masters, report, sandbox, submissions
-
-
-def work(master_path, entry, limits, cache_folder, unsafe):
-    """One submission, in a worker process."""
-    return judge.mark(masters.read(master_path), entry, limits, cache_folder, unsafe)
-
-
-def grade(name, folder, out, masters_folder, limits, jobs=2, unsafe=False):
-    """Mark a folder; what an earlier run has finished is taken over."""
-    path, out = Path(masters_folder) / f"{name}.md", Path(out)
-    master, entries = masters.read(path), submissions.find(folder, name)
-    if not unsafe:
-        sandbox.check()
-        sandbox.keep_out([path, Path(folder), out])
-    fingerprints = {entry[0]: judge.fingerprint(path, entry[1], limits) for entry in entries}
-    results = {s: r for s, f in fingerprints.items() if (r := report.remembered(out, s, f))}
-    waiting = [entry for entry in entries if entry[0] not in results]
-    fonts = sandbox.font_cache(out / "fonts")
-    with (
-        ProcessPoolExecutor(jobs) as pool,
-        tqdm(total=len(entries), initial=len(results), unit="submission", disable=None) as bar,
-    ):
-        futures = {
-            pool.submit(work, path, entry, limits, fonts, unsafe): entry[0] for entry in waiting
-        }
-        for future in as_completed(futures):
-            result = future.result()
-            report.remember(out, result, fingerprints[result["student"]])
-            results[result["student"]] = result
-            bar.update()
-    report.everything(out, master, list(results.values()))
-    return results
+from . import run, sandbox
 
 
 def arguments():
@@ -84,7 +49,7 @@ def main():
     if given.command == "grade":
         limits = sandbox.Limits(cell_seconds=given.cell_seconds, total_seconds=given.total_seconds)
         start = time.monotonic()
-        results = grade(
+        results = run.grade(
             given.name,
             given.submissions,
             given.out,

@@ -70,7 +70,6 @@ def walk(session, submission, master, failed, log):
     given, tried = {}, {}
     for source in master.given:
         exec(compile(source, "given cell", "exec"), given)
-        session.run(source)
     by_id = {q.id: q for q in master.questions}
     for number, (step, body) in enumerate(
         submission.steps + [("test", name) for name in failed], 1
@@ -91,9 +90,11 @@ def mark(master, entry, limits, cache_folder, unsafe=False, user=None):
     """Everything about one submission as plain data."""
     submission = submissions.read(*entry, master)
     log = []
-    failed = {q.id: "no code was handed in" for q in master.questions if not q.manual}
+    failed = {
+        q.id: "no code of this question was reached" for q in master.questions if not q.manual
+    }
     if any(step == "run" for step, _ in submission.steps):
-        with Session(limits, cache_folder, unsafe=unsafe, user=user) as session:
+        with Session(master.given, limits, cache_folder, unsafe, user) as session:
             try:
                 walk(session, submission, master, failed, log)
             except Gone as gone:

@@ -112,7 +112,7 @@ def reading(q, results):
         f"<h2>Answer and rubric</h2><pre>{html.escape(q.answer)}</pre>",
     ]
     parts += [
-        f"<h2>{html.escape(r['student'])}</h2><pre>{html.escape(r['answers'][q.id])}</pre>"
+        f"<h2>{html.escape(r['student'])}</h2><pre>{html.escape(r['answers'].get(q.id, ''))}</pre>"
         for r in results
     ]
     return "\n".join(parts) + "</html>\n"

@@ -138,6 +138,7 @@ def bwrap_command(limits, cache_folder):
             "bwrap",
             "--unshare-user",
             "--disable-userns",
+            "--unshare-pid",
             "--dev-bind",
             "/",
             "/",
@@ -185,8 +186,9 @@ def check():
 class Session:
     """One student's Python: `run` cells, `look` up names, `call` functions; replays itself after a death."""
 
-    def __init__(self, limits, cache_folder, unsafe=False, user=None):
-        self.limits, self.cache, self.unsafe, self.user = limits, cache_folder, unsafe, user
+    def __init__(self, given, limits, cache_folder, unsafe=False, user=None):
+        self.given, self.limits, self.cache = given, limits, cache_folder
+        self.unsafe, self.user = unsafe, user
         self.end = time.monotonic() + limits.total_seconds
         self.done, self.deadly, self.fatal = (
             [],
@@ -291,6 +293,8 @@ class Session:
         """Start, or start again and replay what ran before."""
         while self.process is None:
             self.start()
+            for source in self.given:
+                self.ask(do="run", source=source, seconds=self.limits.total_seconds)
             try:
                 for index in [i for i in range(len(self.done)) if i not in self.deadly]:
                     self.current = index

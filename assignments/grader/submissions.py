@@ -2,6 +2,7 @@
 
 import ast
 import re
+import warnings
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,11 +75,12 @@ def parse(path):
     if path.stat().st_size > LARGEST:
         raise ValueError("the file is too large")
     text = path.read_bytes().decode("utf-8-sig")
-    notebook = (
-        jupytext.reads(text, fmt="md:myst")
-        if path.suffix == ".md"
-        else nbformat.reads(text, as_version=4)
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if path.suffix == ".md":
+            notebook = jupytext.reads(text, fmt="md:myst")
+        else:
+            notebook = nbformat.reads(text, as_version=4)
     cells = []
     for cell in notebook.cells:
         source = cell.get("source", "")

@@ -1,0 +1,207 @@
+"""The grader against submissions that break, cheat and spy (see hostile.py), stopping, and refusing."""
+
+import csv
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+import hostile
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from assignments.grader import masters, report, sandbox  # noqa: E402
+from assignments.grader import run as runner  # noqa: E402
+
+NAMES = [name.replace("/", "∕") for name in hostile.CASES]
+OTHERS = [*hostile.TEXTS, "renamed", "empty folder", "link.ipynb"]
+LIMITS = sandbox.Limits(cell_seconds=5, total_seconds=120, memory_mb=700)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _bubblewrap():
+    try:
+        sandbox.check()
+    except sandbox.SandboxError as problem:
+        if os.environ.get("CI"):
+            pytest.fail(f"grading must be tested in CI: {problem}")
+        pytest.skip(f"grading needs bubblewrap: {problem}")
+
+
+@pytest.fixture(scope="module")
+def master():
+    return masters.read(ROOT / "assignments" / "laplace.md")
+
+
+@pytest.fixture(scope="module")
+def run(master, tmp_path_factory):
+    """All submissions graded once: results, expectations, the folder, connections that reached us."""
+    folder, out = tmp_path_factory.mktemp("SUBMISSIONS"), tmp_path_factory.mktemp("graded")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        expected = hostile.write(folder, master, server.getsockname()[1])
+        results = runner.grade("laplace", folder, out, ROOT / "assignments", LIMITS, jobs=2)
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    return results, expected, out
+
+
+def log(out, student):
+    return (out / "logs" / f"{report.file_name(student)}.txt").read_text()
+
+
+def feedback(out, student):
+    return (out / "feedback" / f"{report.file_name(student)}.html").read_text()
+
+
+@pytest.mark.parametrize("student", NAMES + OTHERS)
+def test_right_marks(run, student):
+    results, expected, out = run
+    points, flags = expected[student]
+    result = results[student]
+    assert sum(s or 0 for s in result["scores"].values()) == points, result["log"]
+    for flag in flags:
+        assert any(flag in found for found in result["flags"]), result["flags"]
+    assert feedback(out, student).startswith("<!doctype html>")
+
+
+def test_honest_work_gets_no_flags(run):
+    for student in ("perfect", "untouched", "partial", "huge", "warnings and stderr"):
+        assert run[0][student]["flags"] == []
+
+
+def test_only_the_broken_question_loses(run):
+    scores = run[0]["loop in a function"]["scores"]
+    assert scores["1a"] == 0
+    assert scores["1b"] == 2
+
+
+def test_grades_table(run, master):
+    results, expected, out = run
+    with open(out / "grades.csv", newline="", encoding="utf-8") as file:
+        rows = {row["student"]: row for row in csv.DictReader(file)}
+    assert len(rows) == len(expected)
+    assert rows["perfect"]["automatic"] == "20"
+    assert rows["perfect"]["of"] == "30"
+    manual = [q.id for q in master.questions if q.manual]
+    assert manual == ["2a", "3c"]
+    assert all(row[q] == "" for row in rows.values() for q in manual)
+    assert not any(name.startswith("=") for name in rows)
+
+
+def test_nothing_reached_the_network_or_the_system(run):
+    out = run[2]
+    assert log(out, "network").count("network shut") == 2
+    assert "REACHED" not in log(out, "network")
+    assert log(out, "writes to the system").count("could not write") == 10
+    assert not list(Path(sys.prefix).glob("forged.txt"))
+    assert not [p for p in psutil.process_iter(["cmdline"]) if "98765" in (p.info["cmdline"] or [])]
+
+
+def test_nothing_of_the_course_is_in_sight(run):
+    out = run[2]
+    searched = log(out, "searches the disk")
+    assert "searched and found []" in searched
+    assert "SUBMISSIONS" not in searched
+    frames = re.findall(r"frames .*", log(out, "looks at its callers"))
+    assert frames
+    assert not any("tests of" in line for line in frames)
+
+
+def test_feedback_has_no_hidden_test(run, master):
+    results, _, out = run
+    hidden = [line for q in master.questions for line in q.hidden.splitlines() if len(line) > 30]
+    for student in results:
+        page = feedback(out, student)
+        assert not any(line in page for line in hidden)
+        assert "<script" not in page
+    assert "your code raised ValueError" in feedback(out, "public answers by heart")
+    assert "spied" not in feedback(out, "public answers by heart")
+    assert "&lt;script&gt;" in feedback(out, "markup in a message")
+
+
+def test_feedback_teaches(run):
+    assert "NotImplementedError" in feedback(run[2], "untouched")
+    assert "is not defined" in feedback(run[2], "syntax error")
+    assert "ran too long" in feedback(run[2], "loop in a function") or "took too long" in feedback(
+        run[2], "loop in a function"
+    )
+
+
+def few(folder, master):
+    folder.mkdir()
+    for name in ("ada", "ben", "eve", "kim"):
+        (folder / name).mkdir()
+        notebook = hostile.solved(master)
+        if name == "eve":
+            hostile.unsolve(notebook, master)
+        (folder / name / "laplace.ipynb").write_text(json.dumps(notebook))
+
+
+def grade_command(folder, out, *more):
+    command = [sys.executable, "-m", "assignments.grader", "grade", "laplace", folder, out, *more]
+    return [str(part) for part in command]
+
+
+def test_stopped_and_started_again(master, tmp_path):
+    few(tmp_path / "in", master)
+    stopped = subprocess.Popen(
+        grade_command(tmp_path / "in", tmp_path / "out"),
+        cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    while stopped.poll() is None and not list((tmp_path / "out").glob("results/*.json")):
+        time.sleep(0.02)
+    os.killpg(stopped.pid, signal.SIGKILL)
+    stopped.wait()
+    assert not (tmp_path / "out" / "grades.csv").exists()
+    subprocess.run(
+        grade_command(tmp_path / "in", tmp_path / "out"), cwd=ROOT, check=True, capture_output=True
+    )
+    subprocess.run(
+        grade_command(tmp_path / "in", tmp_path / "again", "--jobs", "1"),
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    table = (tmp_path / "out" / "grades.csv").read_bytes()
+    assert table == (tmp_path / "again" / "grades.csv").read_bytes()
+    assert table.count(b"\n") == 5 or table.count(b"\r\n") == 5
+
+    by_hand = table.decode().replace("ada,laplace.ipynb,2,2,2,,3", "ada,laplace.ipynb,2,2,2,5.5,3")
+    assert by_hand != table.decode()
+    (tmp_path / "out" / "grades.csv").write_bytes(by_hand.encode())
+    subprocess.run(
+        grade_command(tmp_path / "in", tmp_path / "out"), cwd=ROOT, check=True, capture_output=True
+    )
+    assert (tmp_path / "out" / "grades.csv").read_bytes() == by_hand.encode()
+    assert "5.5 of 6" in (tmp_path / "out" / "feedback" / "ada.html").read_text()
+
+
+def test_refuses_without_bubblewrap(master, tmp_path):
+    few(tmp_path / "in", master)
+    for name in ("ben", "eve", "kim"):
+        shutil.rmtree(tmp_path / "in" / name)
+    bare = {**os.environ, "PATH": str(tmp_path)}
+    command = grade_command(tmp_path / "in", tmp_path / "out")
+    refused = subprocess.run(command, cwd=ROOT, env=bare, capture_output=True, text=True)
+    assert refused.returncode != 0
+    assert "bubblewrap is missing" in refused.stderr
+    assert not (tmp_path / "out" / "grades.csv").exists()
+    subprocess.run([*command, "--unsafe"], cwd=ROOT, env=bare, check=True, capture_output=True)
+    assert b",20," in (tmp_path / "out" / "grades.csv").read_bytes()
+
+
+def test_masters_within_reach_are_refused(tmp_path):
+    with pytest.raises(sandbox.SandboxError, match="students' code can read"):
+        sandbox.keep_out([Path(sys.prefix) / "share" / "laplace.md"])
+    sandbox.keep_out([tmp_path, ROOT / "assignments"])
