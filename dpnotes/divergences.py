@@ -35,8 +35,7 @@ def kl(p, q):
     Written as the sum of p (log p/q - 1 + q/p), whose terms are all nonnegative, so that it keeps
     its relative precision for laws that are nearly equal.
     """
-    p, q = _laws(p, q)
-    return _plain(_kl(p, q, _log_ratio(p, q)))
+    return _plain(_kl(*_laws(p, q)))
 
 
 def renyi_divergence(p, q, alpha):
@@ -47,25 +46,22 @@ def renyi_divergence(p, q, alpha):
     p, q = _laws(p, q)
     alpha, shape = _spread(nonnegative_or_inf("alpha", alpha), p)
     p, q = np.broadcast_to(p, shape), np.broadcast_to(q, shape)
-    out = np.empty(alpha.shape[:-1])
-    order = alpha[..., 0]
-    for rows, value in (
-        (order == 0, lambda p, q, a: -np.log((q * (p > 0)).sum(-1))),
-        ((order > 0) & (order < 0.5), lambda p, q, a: a[..., 0] / (1 - a[..., 0]) * _renyi(q, p, 1 - a)),
-        ((order >= 0.5) & (order != 1) & np.isfinite(order), _renyi),
-        (order == 1, lambda p, q, a: _kl(p, q, _log_ratio(p, q))),
-        (np.isinf(order), lambda p, q, a: _log_ratio(p, q).max(-1)),
+    order, value = alpha[..., 0], np.empty(shape[:-1])
+    for rows, rule in (
+        (order == 0, _renyi_of_order_zero),
+        ((order > 0) & (order < 0.5), _renyi_by_symmetry),
+        ((order >= 0.5) & (order != 1) & (order < np.inf), _renyi),
+        (order == 1, _kl),
+        (order == np.inf, _largest_loss),
     ):
         if rows.any():
-            with np.errstate(divide="ignore"):
-                out[rows] = value(p[rows], q[rows], alpha[rows])
-    return _plain(out + 0.0)
+            value[rows] = rule(p[rows], q[rows], alpha[rows])
+    return _plain(value)
 
 
 def max_divergence(p, q):
-    """Largest privacy loss: the maximum of log p/q over the outcomes that p can give (F-max-divergence)."""
-    p, q = _laws(p, q)
-    return _plain(_log_ratio(p, q).max(-1))
+    """Largest privacy loss, the maximum of log p/q over outcomes with p > 0 (F-max-divergence)."""
+    return _plain(_largest_loss(*_laws(p, q)))
 
 
 def approximate_max_divergence(p, q, delta):
@@ -83,7 +79,7 @@ def approximate_max_divergence(p, q, delta):
 
 
 def hockey_stick(p, q, epsilon):
-    """Hockey-stick divergence, max_S p(S) - e^epsilon q(S) = sum (p - e^epsilon q)_+; any real epsilon.
+    """Hockey-stick divergence max_S p(S) - e^epsilon q(S) = sum (p - e^epsilon q)_+, epsilon real.
 
     (epsilon, delta)-DP says that it is at most delta, both ways, for all neighbours
     (A-hs-divergence); at epsilon = 0 it is the total variation.
@@ -95,7 +91,7 @@ def hockey_stick(p, q, epsilon):
 
 
 def tradeoff(p, q, alpha):
-    """Least type-II error of any (randomised) test of H0: p against H1: q at level `alpha` in [0, 1].
+    """Least type-II error of any randomized test of H0: p against H1: q at level `alpha` in [0, 1].
 
     The Neyman-Pearson tests reject the outcomes of largest q/p; between them the curve is linear.
     """
@@ -110,10 +106,10 @@ def tradeoff(p, q, alpha):
 def density_laws(log_p, log_q, edges, nodes=64):
     """Two densities on the line as finite laws: masses at Gauss-Legendre nodes of each panel.
 
-    `log_p`, `log_q` map an array of points to log densities; `edges` are increasing panel ends that
-    cover all but a negligible mass and contain the densities' kinks. Sums over the arrays are then
-    quadratures of integrals, to near machine precision if the integrand is smooth in each panel.
-    A grid on which a law does not sum to one within 1e-9 is refused by the functions above.
+    `log_p`, `log_q` map an array of points to log densities. `edges` are increasing panel ends that
+    cover all but a negligible mass, contain the densities' kinks and stay where neither underflows.
+    Sums over the arrays are then quadratures of integrals, to near machine precision where the
+    integrand is smooth within panels. If a law's sum is off one by over 1e-9, it is refused later.
     """
     edges = np.asarray(real("edges", edges))
     if edges.ndim != 1 or edges.size < 2 or not (np.diff(edges) > 0).all():
@@ -138,7 +134,7 @@ def _laws(p, q):
 
 
 def _spread(parameter, p):
-    """The parameter with an axis for the outcomes, broadcast to the leading axes; the full shape."""
+    """The parameter with an axis for the outcomes, broadcast to the leading axes; full shape."""
     shape = np.broadcast_shapes(np.shape(parameter), p.shape[:-1])
     return np.broadcast_to(parameter, shape)[..., None], (*shape, p.shape[-1])
 
@@ -156,32 +152,46 @@ def _log_ratio(p, q):
     return np.where(p > 0, np.where(np.abs(ratio) < 0.5, near, ratio), -np.inf)
 
 
+def _largest_loss(p, q, *_):
+    return _log_ratio(p, q).max(-1)
+
+
 def _above_tangent(x):
-    """exp(x) - 1 - x >= 0, without cancellation near zero; exp is capped, so never infinite."""
+    """exp(x) - 1 - x >= 0 for |x| <= 30, without cancellation near zero."""
     series = x * x / 2 * (1 + x / 3 * (1 + x / 4 * (1 + x / 5 * (1 + x / 6 * (1 + x / 7)))))
-    return np.where(np.abs(x) < 0.01, series, np.expm1(np.minimum(x, 700.0)) - x)
+    return np.where(np.abs(x) < 0.01, series, np.expm1(x) - x)
 
 
-def _kl(p, q, loss):
-    """Sum of p (loss + exp(-loss) - 1) where p > 0, of q where p = 0."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        far = np.abs(loss) > 30
-        inner = p * _above_tangent(np.where(far, 0.0, -loss))
-        outer = np.where(p > 0, p * np.where(far, loss - 1, 0.0) + np.where(far, q, 0.0), q)
-    return np.where(np.isposinf(loss).any(-1), np.inf, (inner * (p > 0) + outer).sum(-1))
+def _kl(p, q, *_):
+    """Sum of p (loss + exp(-loss) - 1), written as p (loss - 1) + q far out and where p = 0."""
+    loss = _log_ratio(p, q)
+    mild = np.abs(loss) <= 30
+    near = p * _above_tangent(np.where(mild, -loss, 0.0))
+    with np.errstate(invalid="ignore"):
+        far = np.where(p > 0, p * (loss - 1), 0.0) + q
+    return np.where(mild, near, far).sum(-1)
+
+
+def _renyi_of_order_zero(p, q, *_):
+    with np.errstate(divide="ignore"):
+        return 0.0 - np.log((q * (p > 0)).sum(-1))
+
+
+def _renyi_by_symmetry(p, q, alpha):
+    """(1 - alpha) D_alpha(p || q) = alpha D_(1-alpha)(q || p), for orders in (0, 1/2)."""
+    return (alpha / (1 - alpha))[..., 0] * _renyi(q, p, 1 - alpha)
 
 
 def _renyi(p, q, alpha):
-    """Rényi divergence for orders in [1/2, 1) and (1, inf), `alpha` with a last axis of length 1."""
-    loss = _log_ratio(p, q)
-    power = np.where(p > 0, (alpha - 1) * np.where(p > 0, loss, 0.0), 0.0)
+    """Orders in [1/2, 1) and (1, inf): log-sum-exp, or a sum about 1 if all exponents are small."""
+    loss, more = _log_ratio(p, q), alpha - 1
+    power = np.where(p > 0, more * np.where(p > 0, loss, 0.0), -np.inf)
     with np.errstate(divide="ignore"):
-        total = logsumexp(np.where(p > 0, np.log(p) + power, -np.inf), axis=-1)
-    near = (np.abs(power).max(-1) < 1) & np.isfinite(loss).all(-1)
+        total = logsumexp(np.log(np.where(p > 0, p, 1.0)) + power, axis=-1)
+    near = (np.abs(power) < 1).all(-1) & np.isfinite(loss).all(-1)
     if near.any():
-        small = np.where(near[..., None], power, 0.0)
-        excess = (p * _above_tangent(small)).sum(-1) + (alpha[..., 0] - 1) * np.where(near, _kl(p, q, loss), 0.0)
-        total = np.where(near, np.log1p(np.where(near, excess, 0.0)), total)
+        p, q, power, more = p[near], q[near], power[near], more[near][..., 0]
+        total[near] = np.log1p((p * _above_tangent(power)).sum(-1) + more * _kl(p, q))
     return total / (alpha[..., 0] - 1)
 
 

@@ -11,6 +11,7 @@ from fractions import Fraction
 from math import floor, isqrt
 
 import numpy as np
+from scipy.special import expit
 
 from ._validate import count, generator, positive, real, scalar
 
@@ -56,7 +57,7 @@ def randomized_response_mechanism(bits, epsilon=1.0, *, rng):
     the result is a boolean array of that shape.
     """
     bits = _bits("bits", bits)
-    lie = 1 / (1 + np.exp(positive("epsilon", epsilon)))
+    lie = expit(-positive("epsilon", epsilon))
     return bits ^ (generator("rng", rng).random(bits.shape) < lie)
 
 
@@ -89,8 +90,8 @@ def exponential_mechanism(utility, sensitivity=1.0, epsilon=1.0, *, rng):
 def discrete_laplace_mechanism(value, sensitivity=1, epsilon=1.0, *, rng):
     """Add integer noise with P(z) proportional to exp(-epsilon |z| / sensitivity), exactly.
 
-    epsilon-DP for an integer `value` (or array of them) of l1 sensitivity `sensitivity`; the law is
-    that of the float `epsilon` taken as the fraction it is. Canonne, Kamath, Steinke (2020), Alg. 2.
+    epsilon-DP for an integer `value` (or array of them) of l1 sensitivity `sensitivity`; the
+    float `epsilon` is taken as the fraction it is. Canonne, Kamath, Steinke (2020), Algorithm 2.
     """
     scale = count("sensitivity", sensitivity) / _fraction("epsilon", epsilon)
     return _add_each(value, lambda: _discrete_laplace(scale, generator("rng", rng)))
@@ -115,7 +116,7 @@ def _bernoulli_exp(rate, rng):
 
 
 def _alternates(a, b, rng):
-    """True with probability exp(-a/b), 0 <= a <= b: the alternating series of exp, one coin a term."""
+    """True with probability exp(-a/b), 0 <= a <= b: the alternating series, one coin a term."""
     k = 1
     while _below(b * k, rng) < a:
         k += 1
@@ -138,7 +139,7 @@ def _discrete_laplace(scale, rng):
 
 
 def _discrete_gaussian(variance, rng):
-    """Integer z with probability proportional to exp(-z^2/(2 variance)): thinned discrete Laplace."""
+    """Integer z with probability proportional to exp(-z^2/(2 variance)): thin a discrete Laplace."""
     root = isqrt(floor(variance)) + 1
     while True:
         z = _discrete_laplace(Fraction(root), rng)
@@ -164,7 +165,8 @@ def _add_each(value, draw):
         raise ValueError(f"value must be an integer or an array of integers, got {value!r}")
     if value.ndim == 0:
         return int(value) + draw()
-    return value + np.array([draw() for _ in range(value.size)], dtype=np.int64).reshape(value.shape)
+    noise = [draw() for _ in range(value.size)]
+    return value + np.array(noise, dtype=np.int64).reshape(value.shape)
 
 
 def _fraction(name, value):

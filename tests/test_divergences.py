@@ -1,0 +1,162 @@
+"""Divergences against closed forms, other formulas and extreme parameters."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import rel_entr
+from scipy.stats import laplace, norm
+
+import dpnotes as dp
+from evidence import at_most, equal, must_fail
+from strategies import close_laws, finite_laws
+
+
+@given(finite_laws(), st.floats(0.01, 20), st.floats(-3, 3))
+def test_known_formulas(pair, alpha, epsilon):
+    p, q = pair
+    equal(dp.total_variation(p, q), np.maximum(p - q, 0).sum(), atol=1e-14)
+    equal(dp.kl(p, q), rel_entr(p, q).sum(), rtol=1e-9, atol=1e-14)
+    if abs(alpha - 1) > 1e-3:
+        direct = np.log((p**alpha * q ** (1 - alpha)).sum()) / (alpha - 1)
+        equal(dp.renyi_divergence(p, q, alpha), direct, rtol=1e-8, atol=1e-12)
+    equal(dp.hockey_stick(p, q, epsilon), np.maximum(p - np.exp(epsilon) * q, 0).sum(), atol=1e-14)
+    # H(p || q) at e^eps and H(q || p) at e^-eps: the two sides of one test
+    other = 1 - np.exp(epsilon) + np.exp(epsilon) * dp.hockey_stick(q, p, -epsilon)
+    equal(dp.hockey_stick(p, q, epsilon), other, atol=1e-12)
+
+
+@given(finite_laws())
+def test_renyi_grows_with_the_order_from_kl_to_max(pair):
+    p, q = pair
+    orders = np.array([0, 1e-6, 0.3, 0.5, 0.8, 1 - 1e-9, 1, 1 + 1e-9, 1.5, 2, 30, 1e4, np.inf])
+    value = dp.renyi_divergence(p, q, orders)
+    at_most(value[:-1], value[1:], rtol=1e-9, atol=1e-13)
+    equal(value[[6, -1]], [dp.kl(p, q), dp.max_divergence(p, q)])
+    equal(value[[5, 7]], dp.kl(p, q), rtol=1e-6)
+    a = orders[1:6]  # skew symmetry
+    equal((1 - a) * value[1:6], a * dp.renyi_divergence(q, p, 1 - a), rtol=1e-9, atol=1e-15)
+
+
+def test_nearly_equal_laws_keep_their_relative_precision():
+    def check(kl):
+        h = np.geomspace(1e-12, 0.4, 30)
+        p = np.stack([0.5 + h, 0.5 - h], -1)
+        gap = (p[:, 0] - p[:, 1]) / 2  # what rounding left of h
+        exact = 4 * gap * np.arctanh(2 * gap)
+        equal(kl(p, p[:, ::-1]), exact, rtol=1e-9)
+
+    check(dp.kl)
+    check(lambda p, q: dp.renyi_divergence(p, q, 1 + 1e-12))
+    must_fail(check, lambda p, q: rel_entr(p, q).sum(-1))
+    p, q = close_laws(np.random.default_rng(1), 1e-8, 5, 100)
+    at_most(dp.max_divergence(p, q), 1e-8, rtol=1e-6)
+    at_most(dp.kl(p, q), 1e-16 / 2, rtol=1e-6)
+
+
+def test_supports_that_differ():
+    one, both = np.array([1.0, 0.0]), np.array([0.5, 0.5])
+    equal(dp.kl(one, both), np.log(2))
+    assert dp.kl(both, one) == dp.max_divergence(both, one) == np.inf
+    equal(
+        dp.renyi_divergence(both, one, [0.0, 0.3, 1.0, 2.0]),
+        [0.0, 0.3 * np.log(2) / 0.7, np.inf, np.inf],
+    )
+    equal(dp.renyi_divergence(one, 1 - one, [0.0, 0.5, 1.0, np.inf]), np.inf)
+    equal(
+        dp.approximate_max_divergence(both, one, [0.4, 0.5, 0.75]),
+        [np.inf, np.log(0.5), np.log(0.25)],
+    )
+    assert dp.approximate_max_divergence(both, one, 1.0) == -np.inf
+    equal(dp.tradeoff(both, one, [0.0, 0.25, 0.5, 1.0]), [1.0, 0.5, 0.0, 0.0])
+    equal(dp.tradeoff(one, both, [0.0, 0.5, 1.0]), [0.5, 0.25, 0.0])
+
+
+@given(finite_laws(), st.floats(0, 1))
+def test_tradeoff_is_the_best_randomized_test(pair, alpha):
+    p, q = pair
+    order = np.argsort(p / q)  # the Neyman-Pearson test, by hand
+    used = np.clip((alpha - np.cumsum(p[order]) + p[order]) / p[order], 0, 1)
+    equal(dp.tradeoff(p, q, alpha), 1 - (q[order] * used).sum(), atol=1e-10)
+    # and the profile gives the curve back: tradeoff(alpha) >= 1 - H_eps(q||p) - e^eps alpha
+    epsilon = np.linspace(-5, 5, 41)
+    line = 1 - dp.hockey_stick(q, p, epsilon) - np.exp(epsilon) * alpha
+    at_most(line, dp.tradeoff(p, q, alpha), atol=1e-12)
+
+
+def test_tradeoff_of_randomized_response():
+    e = np.exp(1.3)
+    p = np.array([e, 1]) / (1 + e)
+    alpha = np.linspace(0, 1, 101)
+    equal(
+        dp.tradeoff(p, p[::-1], alpha),
+        np.maximum(np.maximum(1 - e * alpha, (1 - alpha) / e), 0),
+        atol=1e-14,
+    )
+
+
+def test_extreme_parameters_stay_finite_and_exact():
+    p, q = np.array([1 - 1e-300, 1e-300]), np.array([1e-300, 1 - 1e-300])
+    equal(dp.max_divergence(p, q), 300 * np.log(10))
+    equal(dp.renyi_divergence(p, q, [1e4, 1e8]), 300 * np.log(10), rtol=1e-3)
+    equal(dp.kl(p, q), 300 * np.log(10))
+    equal(
+        dp.hockey_stick(p, q, [-1e4, 0.0, 690.0, 1e4]),
+        [1.0, 1.0, 1 - np.exp(690 - 300 * np.log(10)), 0.0],
+        rtol=1e-9,
+    )
+    tiny = np.array([1 - 1e-290, 1e-290])
+    equal(dp.hockey_stick(tiny, np.array([1.0, 0.0]), 1e4), 1e-290)
+
+
+def test_parameters_broadcast_against_leading_axes():
+    rng = np.random.default_rng(2)
+    p, q = rng.dirichlet(np.ones(4), (2, 3, 5))
+    assert dp.kl(p, q).shape == (3, 5)
+    assert dp.hockey_stick(p, q, np.zeros((7, 1, 1))).shape == (7, 3, 5)
+    assert dp.renyi_divergence(p, q, 2.0).shape == (3, 5)
+    assert dp.renyi_divergence(p[0, 0], q[0, 0], np.array([0.5, 2.0, np.inf])).shape == (3,)
+    assert dp.tradeoff(p, q[0, 0], 0.1).shape == (3, 5)
+    for value in (
+        dp.kl(p[0, 0], q[0, 0]),
+        dp.hockey_stick(p[0, 0], q[0, 0], 1),
+        dp.tradeoff(p[0, 0], q[0, 0], 0),
+    ):
+        assert type(value) is float
+
+
+def test_densities_by_quadrature():
+    epsilon = np.array([0.0, 0.3, 1.0])
+    for b in (0.5, 2.0):
+        # the integrand has a kink where the log ratio crosses epsilon: make it an edge
+        for e in epsilon[epsilon < 1 / b]:
+            edges = np.unique(np.r_[np.linspace(-40 * b, 1 + 40 * b, 100), 0, (1 - b * e) / 2, 1])
+            p, q = dp.density_laws(laplace(0, b).logpdf, laplace(1, b).logpdf, edges)
+            equal(dp.hockey_stick(p, q, e), -np.expm1((e - 1 / b) / 2), rtol=1e-10)
+        equal(dp.kl(p, q), 1 / b + np.expm1(-1 / b), rtol=1e-10)
+    p, q = dp.density_laws(norm(0, 2).logpdf, norm(1, 2).logpdf, np.linspace(-60, 60, 60))
+    alpha = np.array([0.25, 0.5, 1.0, 2.0, 10.0])
+    equal(dp.renyi_divergence(p, q, alpha), alpha / 8, rtol=1e-9)
+    with pytest.raises(ValueError, match="p must hold probabilities"):
+        dp.kl(*dp.density_laws(norm(0, 2).logpdf, norm(1, 2).logpdf, [-2, 2]))
+
+
+@pytest.mark.parametrize(
+    "call, name",
+    [
+        (lambda: dp.kl([0.5, 0.6], [0.5, 0.5]), "p"),
+        (lambda: dp.kl([0.5, 0.5], [1.5, -0.5]), "q"),
+        (lambda: dp.kl([0.5, np.nan], [0.5, 0.5]), "p"),
+        (lambda: dp.kl([0.5, 0.5], [0.2, 0.3, 0.5]), "p and q"),
+        (lambda: dp.kl(1.0, 1.0), "p"),
+        (lambda: dp.hockey_stick([1.0], [1.0], np.nan), "epsilon"),
+        (lambda: dp.hockey_stick([1.0], [1.0], np.inf), "epsilon"),
+        (lambda: dp.renyi_divergence([1.0], [1.0], -1), "alpha"),
+        (lambda: dp.approximate_max_divergence([1.0], [1.0], 1.5), "delta"),
+        (lambda: dp.tradeoff([1.0], [1.0], -0.1), "alpha"),
+        (lambda: dp.density_laws(norm.logpdf, norm.logpdf, [1, 0]), "edges"),
+    ],
+)
+def test_bad_input_is_named(call, name):
+    with pytest.raises(ValueError, match=f"^{name} must"):
+        call()

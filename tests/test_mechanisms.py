@@ -1,0 +1,161 @@
+"""Samplers against their laws. Seeds are fixed; a correct sampler fails one comparison with
+probability 1e-7 (so at most 1e-6 for the file), and a planted broken one fails for certain."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpnotes as dp
+from evidence import must_fail
+
+ALARM, DRAWS = 1e-7, 100_000
+
+
+def rng():
+    return np.random.default_rng(2006)
+
+
+def follows(draws, law):
+    """Kolmogorov-Smirnov test against a continuous law."""
+    assert stats.kstest(draws, law.cdf).pvalue > ALARM
+
+
+def follows_masses(draws, outcomes, masses):
+    """Chi-square test against a law on `outcomes`; the rest of the mass is one more outcome."""
+    seen = (draws[:, None] == outcomes).sum(0)
+    seen, masses = np.append(seen, draws.size - seen.sum()), np.append(masses, 1 - masses.sum())
+    assert (seen[masses < 1e-12] == 0).all()
+    keep = masses >= 1e-12
+    expected = masses[keep] / masses[keep].sum() * draws.size
+    assert stats.chisquare(seen[keep], expected).pvalue > ALARM
+
+
+def test_laplace_noise():
+    def check(b):
+        noise = dp.laplace_mechanism(np.full(DRAWS, 7.0), sensitivity=3, epsilon=2, rng=rng()) - 7
+        follows(noise, stats.laplace(0, b))
+        half = DRAWS // 2  # independent entries: the pairs' signs are fair coins
+        same = (np.sign(noise[:half]) == np.sign(noise[half:])).sum()
+        assert stats.binomtest(int(same), half).pvalue > ALARM
+
+    check(1.5)
+    must_fail(check, 1.4)
+
+
+def test_gaussian_noise():
+    def check(sigma):
+        noise = dp.gaussian_mechanism(np.zeros(DRAWS), sensitivity=3, sigma=0.5, rng=rng())
+        follows(noise, stats.norm(0, sigma))
+
+    check(1.5)
+    must_fail(check, 1.45)
+
+
+def test_randomized_response_tells_the_truth_as_often_as_it_should():
+    def check(epsilon):
+        truth = np.arange(DRAWS) % 2
+        lies = (dp.randomized_response_mechanism(truth, epsilon=1.0, rng=rng()) != truth).sum()
+        assert stats.binomtest(int(lies), DRAWS, 1 / (1 + np.exp(epsilon))).pvalue > ALARM
+
+    check(1.0)
+    must_fail(check, 1.05)
+    far = dp.randomized_response_mechanism(np.ones(9, bool), epsilon=1e4, rng=rng())
+    assert far.dtype == bool and far.all()
+
+
+def test_exponential_mechanism():
+    utility = np.array([0.0, 1.0, 3.0, 3.0])
+
+    def check(factor):
+        drawn = dp.exponential_mechanism(
+            np.tile(utility, (DRAWS, 1)), sensitivity=2, epsilon=1.5, rng=rng()
+        )
+        masses = np.exp(factor * utility)
+        follows_masses(drawn, np.arange(4), masses / masses.sum())
+
+    check(1.5 / 4)
+    must_fail(check, 1.5 / 2)  # the factor 2 forgotten
+    assert dp.exponential_mechanism([0, 1e6], rng=rng()) == 1
+
+
+@pytest.mark.parametrize("epsilon", [0.7, 1.0, 2.5])
+def test_discrete_laplace(epsilon):
+    def check(rate):
+        drawn = (
+            dp.discrete_laplace_mechanism(
+                np.full(8000, 3), sensitivity=2, epsilon=epsilon, rng=rng()
+            )
+            - 3
+        )
+        z = np.arange(-12, 13)
+        follows_masses(drawn, z, np.tanh(rate / 2) * np.exp(-rate * np.abs(z)))
+
+    check(epsilon / 2)
+    must_fail(check, 1.25 * epsilon / 2)
+
+
+@pytest.mark.parametrize("sigma", [0.4, 1.0, 2.5])
+def test_discrete_gaussian(sigma):
+    def check(spread):
+        drawn = dp.discrete_gaussian_mechanism(
+            np.zeros(8000, int), sensitivity=1, sigma=sigma, rng=rng()
+        )
+        z = np.arange(-40, 41)
+        masses = np.exp(-(z**2) / (2 * spread**2))
+        follows_masses(drawn, z[32:49], (masses / masses.sum())[32:49])
+
+    check(sigma)
+    must_fail(check, 1.2 * sigma)
+
+
+def test_exact_samplers_take_huge_scales():
+    for draw in (
+        dp.discrete_laplace_mechanism(10**18, epsilon=1e-15, rng=rng()),
+        dp.discrete_gaussian_mechanism(0, sigma=1e25, rng=rng()),
+    ):
+        assert type(draw) is int and abs(draw) > 10**12
+
+
+def test_shapes_and_reproducibility():
+    value = np.arange(6).reshape(2, 3)
+    for mechanism in (
+        dp.laplace_mechanism,
+        dp.gaussian_mechanism,
+        dp.discrete_laplace_mechanism,
+        dp.discrete_gaussian_mechanism,
+    ):
+        first, second = mechanism(value, rng=rng()), mechanism(value, rng=rng())
+        assert first.shape == (2, 3) and (first == second).all()
+    assert type(dp.laplace_mechanism(1, rng=rng())) is float
+    assert type(dp.gaussian_mechanism(1, rng=rng())) is float
+    assert type(dp.discrete_laplace_mechanism(1, rng=rng())) is int
+    assert type(dp.exponential_mechanism([1, 2], rng=rng())) is int
+    assert type(dp.randomized_response_estimate([1, 0, 1])) is float
+
+
+def test_the_package_never_touches_the_global_generator():
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    dp.laplace_mechanism(0, rng=rng())
+    dp.discrete_gaussian_mechanism(0, rng=rng())
+    assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
+
+
+@pytest.mark.parametrize(
+    "call, name",
+    [
+        (lambda r: dp.laplace_mechanism(1, epsilon=0, rng=r), "epsilon"),
+        (lambda r: dp.laplace_mechanism(1, sensitivity=-1, rng=r), "sensitivity"),
+        (lambda r: dp.laplace_mechanism(np.inf, rng=r), "value"),
+        (lambda r: dp.laplace_mechanism(1, rng=None), "rng"),
+        (lambda r: dp.gaussian_mechanism(1, sigma=0, rng=r), "sigma"),
+        (lambda r: dp.randomized_response_mechanism([0, 2], rng=r), "bits"),
+        (lambda r: dp.randomized_response_estimate([0.5]), "answers"),
+        (lambda r: dp.exponential_mechanism(1.0, rng=r), "utility"),
+        (lambda r: dp.discrete_laplace_mechanism(1.5, rng=r), "value"),
+        (lambda r: dp.discrete_laplace_mechanism(1, sensitivity=1.5, rng=r), "sensitivity"),
+        (lambda r: dp.discrete_gaussian_mechanism(1, sigma=-1, rng=r), "sigma"),
+    ],
+)
+def test_bad_input_is_named(call, name):
+    with pytest.raises(ValueError, match=f"^{name} must"):
+        call(rng())

@@ -1,0 +1,56 @@
+"""Figures: described in words, the same each time, coloured by the page."""
+
+import re
+
+import numpy as np
+import pytest
+
+from dpnotes import plotting
+
+
+def drawn(points=50):
+    fig, (left, right) = plotting.figure(1, 2, sharey=True)
+    left.plot(np.linspace(0, 1, points), np.linspace(0, 1, points) ** 2, label="square")
+    right.scatter([0, 1], [1, 0], color=plotting.COLORS[1])
+    left.set(xlabel="x", ylabel="y")
+    left.legend()
+    return plotting.show(fig, alt="A parabola on the left, two points on the right.").markup
+
+
+def test_the_same_figure_is_the_same_text():
+    assert drawn() == drawn()
+
+
+@pytest.mark.parametrize("alt", ["", "plot", "a b", None, 3])
+def test_a_figure_without_description_is_refused(alt):
+    fig, _ = plotting.figure()
+    with pytest.raises(ValueError, match="alt must describe"):
+        plotting.show(fig, alt=alt)
+
+
+def test_the_description_is_the_label_and_is_escaped():
+    fig, _ = plotting.figure()
+    markup = plotting.show(fig, alt='An empty plot of "a" < b').markup
+    assert 'aria-label="An empty plot of &quot;a&quot; &lt; b"' in markup
+    assert 'role="img"' in markup and markup.startswith("<figure")
+
+
+def test_every_colour_is_a_variable_with_its_light_value():
+    markup = drawn()
+    colors = re.findall(r"#[0-9a-f]{6}\b(?!-)", re.sub(r'(id="|href="#|url\(#)[^")]*', "", markup))
+    variables = re.findall(r"var\(--dpn-[a-z0-9]+, (#[0-9a-f]{6})\)", markup)
+    assert variables and sorted(colors) == sorted(variables)
+    for name in ("--dpn-ink", "--dpn-muted", "--dpn-c0", "--dpn-c1"):
+        assert f"var({name}," in markup
+
+
+def test_ids_of_two_figures_do_not_collide():
+    one, two = (set(re.findall(r'\bid="([^"]+)"', drawn(points))) for points in (50, 51))
+    assert one and not one & two
+
+
+def test_no_pyplot_state_and_no_size_in_points():
+    markup = drawn()
+    assert not re.search(r'<svg[^>]*\swidth="', markup) and "viewBox" in markup
+    assert repr(plotting.Drawing(markup)) == "<figure>"
+    assert plotting.Drawing(markup)._repr_html_() == markup
