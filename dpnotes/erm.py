@@ -123,7 +123,8 @@ def objective_perturbation(
     X-objective-perturbation. The loss must have gradients of norm <= 1 everywhere and a curvature
     (logistic, Huber). delta = 0: b is spherical Laplace of scale ``scale``; delta > 0: Gaussian of
     standard deviation ``scale``. One percent of epsilon pays for the solver
-    (X-approximate-minimiser). A regularization too weak for epsilon is refused, and the message says what is allowed.
+    (X-approximate-minimiser). A regularization too weak for epsilon is refused; the message says
+    what is allowed.
     """
     x, y = checked_rows(x, y, loss)
     epsilon, delta = _budget(epsilon, delta)
@@ -219,7 +220,8 @@ def private_median(values, *, epsilon, lower, upper, rng):
     """A number of the public interval [lower, upper] near the median, epsilon-DP.
 
     X-private-median: the exponential mechanism with utility -|#{x_i <= t} - n/2|, which one
-    substitution moves by at most 1. Its density is constant between neighbouring data. Values outside are clipped.
+    substitution moves by at most 1. Its density is constant between neighbouring data. Values
+    outside are clipped.
     """
     epsilon, rng = scalar("epsilon", positive("epsilon", epsilon)), generator("rng", rng)
     if not real("lower", lower) < real("upper", upper):
@@ -261,7 +263,7 @@ def private_geometric_median(points, candidates, *, epsilon, rng):
 def identification_bound(epsilon, candidates):
     """Largest chance to name the missing row among equally likely `candidates`, under epsilon-DP.
 
-    e^epsilon/(e^epsilon + m - 1) (X-identification): what knowing all other rows and the output can give.
+    e^epsilon/(e^epsilon + m - 1), for who knows the output and all other rows (X-identification).
     """
     epsilon = np.asarray(nonnegative("epsilon", epsilon))
     odds = (count("candidates", candidates) - 1) * np.exp(-epsilon)
