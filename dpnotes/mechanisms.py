@@ -139,7 +139,7 @@ def _discrete_laplace(scale, rng):
 
 
 def _discrete_gaussian(variance, rng):
-    """Integer z with probability proportional to exp(-z^2/(2 variance)): thin a discrete Laplace."""
+    """Integer z, probability proportional to exp(-z^2/(2 variance)): thin a discrete Laplace."""
     root = isqrt(floor(variance)) + 1
     while True:
         z = _discrete_laplace(Fraction(root), rng)
