@@ -7,6 +7,7 @@ differ in one whole row (x_i, y_i). Rows must have ||x|| <= 1: the fits refuse l
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil, expm1, inf, log, log1p, sqrt
 
 import numpy as np
@@ -109,7 +110,7 @@ def output_perturbation(
         scale = sensitivity / epsilon
         noise = spherical_laplace(x.shape[1], scale, rng=rng)
         return PrivateFit(optimum + noise, epsilon, 0.0, scale, _pure_curve(epsilon))
-    multiplier = gaussian_sigma(epsilon, delta)
+    multiplier = _multiplier(epsilon, delta)
     scale = multiplier * sensitivity
     noise = rng.normal(0, scale, x.shape[1])
     return PrivateFit(optimum + noise, epsilon, delta, scale, _gaussian_curve(multiplier))
@@ -169,6 +170,13 @@ def objective_perturbation_delta(epsilon, sigma, *, excess=0.0):
     return float(delta) if delta.ndim == 0 else delta
 
 
+@lru_cache(maxsize=1024)
+def _multiplier(epsilon, delta):
+    """The noise multiplier of a single Gaussian release."""
+    return gaussian_sigma(epsilon, delta)
+
+
+@lru_cache(maxsize=1024)
 def _objective_sigma(left, delta):
     """The sigma at which `objective_perturbation_delta` of `left` is delta, rounded up."""
     low = gaussian_sigma(left, delta, sensitivity=2.0)  # too little: it ignores the first term
@@ -204,7 +212,7 @@ def noisy_gradient_descent(
     slope = loss.lipschitz(positive("radius", radius))
     if slope == inf:
         raise ValueError(f"loss must have bounded gradients, got {loss.name}")
-    multiplier = gaussian_sigma(epsilon, delta)
+    multiplier = _multiplier(epsilon, delta)
     scale = multiplier * sqrt(steps) * 2 * slope / n  # steps rounds compose to one Gaussian
     rate = radius / sqrt(steps * (slope**2 + d * scale**2))
     theta, total = np.zeros(d), np.zeros(d)

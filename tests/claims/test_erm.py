@@ -222,9 +222,9 @@ def test_the_median_is_somebody_on_the_line_only():
     slip(
         "A-erm-leaks",
         f"the geometric median of three corners of a triangle inscribed in the unit circle is "
-        f"{away:.3f} away from each; an SVM on 301 rows of norm at most 1 has ‖θ‖ = "
-        f"{np.linalg.norm(theta):.3f}, {int((alpha > 1e-6).sum())} support vectors, and the nearest "
-        f"row is {nearest:.3f} away",
+        f"{away:.3f} away from each; an SVM on 301 rows of norm ≤ 1 has ‖θ‖ = "
+        f"{np.linalg.norm(theta):.3f}, {int((alpha > 1e-6).sum())} support vectors, and "
+        f"the nearest row is {nearest:.3f} away",
     )
 
 
