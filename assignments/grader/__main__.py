@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from . import run, sandbox
+from . import check, gradescope, leaks, masters, run, sandbox
 
 
 def arguments():
@@ -44,23 +44,37 @@ def arguments():
     return parser.parse_args()
 
 
+def build(given, limits):
+    """Student versions of all masters, then the check of each under the real grader."""
+    problems = []
+    for path in sorted(given.masters.glob("*.md")):
+        master = masters.build(path, given.pages)
+        points = sum(q.points for q in master.questions)
+        print(f"{master.name}: {len(master.questions)} questions, {points:g} points")
+        problems += [] if given.no_check else check.complaints(path, limits, given.jobs)
+    problems += [
+        f"{where}: shows {name}, {q}" for where, name, q in leaks.find(given.masters, [given.pages])
+    ]
+    if problems:
+        sys.exit("\n".join(problems))
+
+
 def main():
     given = arguments()
-    if given.command == "grade":
-        limits = sandbox.Limits(cell_seconds=given.cell_seconds, total_seconds=given.total_seconds)
-        start = time.monotonic()
-        results = run.grade(
-            given.name,
-            given.submissions,
-            given.out,
-            given.masters,
-            limits,
-            given.jobs,
-            given.unsafe,
-        )
-        print(
-            f"{len(results)} submissions in {time.monotonic() - start:.0f} s: {given.out / 'grades.csv'}"
-        )
+    if given.command == "leaks":
+        found = leaks.find(given.masters, given.folders)
+        sys.exit("\n".join(f"{where}: shows {name}, {q}" for where, name, q in found) or 0)
+    if given.command == "gradescope":
+        return gradescope.write(given.name, given.masters, given.out)
+    limits = sandbox.Limits(given.cell_seconds, given.total_seconds)
+    if given.command == "build":
+        return build(given, limits)
+    start = time.monotonic()
+    results = run.grade(
+        given.name, given.submissions, given.out, given.masters, limits, given.jobs, given.unsafe
+    )
+    seconds = time.monotonic() - start
+    print(f"{len(results)} submissions in {seconds:.0f} s: {given.out / 'grades.csv'}")
 
 
 if __name__ == "__main__":

@@ -139,7 +139,7 @@ def read(path):
     given = [c.source for c in code if not grading(c) and not used(c.source) & names]
     questions = [
         question(c, s, names)
-        for c, s in zip(notebook.cells, student.cells)
+        for c, s in zip(notebook.cells, student.cells, strict=True)
         if grading(c).get("grade")
     ]
     for q in questions:

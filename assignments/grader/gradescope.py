@@ -1,0 +1,72 @@
+"""An autograder zip for Gradescope: the grader, one master, and the scripts that Gradescope calls."""
+
+import json
+import sys
+import zipfile
+from pathlib import Path
+
+from . import judge, masters, sandbox, submissions
+
+ROOT = Path(__file__).resolve().parents[2]
+SETUP = """#!/usr/bin/env bash
+set -e
+apt-get update && apt-get install -y python3 python3-venv bubblewrap
+python3 -m venv /autograder/venv
+/autograder/venv/bin/pip install --quiet -r /autograder/source/requirements.txt
+useradd --system --no-create-home student || true
+chmod -R go-rwx /autograder/source
+mkdir -p /autograder/open && cp -r /autograder/source/assignments/grader/{inside,wire}.py /autograder/source/dpnotes /autograder/open
+chmod -R go+rX /autograder/open /autograder/venv
+"""
+START = """#!/usr/bin/env bash
+cd /autograder/source
+/autograder/venv/bin/python -m assignments.grader.gradescope NAME /autograder/submission /autograder/results/results.json
+"""
+
+
+def write(name, masters_folder, target):
+    """The zip to upload as the assignment's autograder."""
+    masters.read(masters_folder / f"{name}.md")
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name_in_zip, text in (
+            ("setup.sh", SETUP),
+            ("run_autograder", START.replace("NAME", name)),
+        ):
+            info = zipfile.ZipInfo(name_in_zip)
+            info.external_attr = 0o755 << 16
+            archive.writestr(info, text)
+        archive.write(masters_folder / f"{name}.md", f"assignments/{name}.md")
+        archive.write(ROOT / "requirements.txt", "requirements.txt")
+        for folder in ("assignments/grader", "dpnotes"):
+            for file in sorted((ROOT / folder).rglob("*")):
+                if file.is_file() and "__pycache__" not in file.parts:
+                    archive.write(file, file.relative_to(ROOT))
+
+
+def as_gradescope(master, result):
+    """Gradescope's results.json: the tests' points and messages; proofs are marked in its own rubric."""
+    tests = [
+        {"name": f"Question {q.id}", "score": result["scores"][q.id], "max_score": q.points,
+         "output": result["messages"].get(q.id, "all tests hold"), "visibility": "after_due_date"}
+        for q in master.questions if not q.manual
+    ]  # fmt: skip
+    return {"tests": tests, "stdout_visibility": "hidden"}
+
+
+def main(name, folder, target):
+    """Mark the one submission of a container: in bubblewrap where it works there, else as another user."""
+    try:
+        sandbox.check()
+        outside = {}
+    except sandbox.SandboxError:
+        outside = {"unsafe": True, "user": "student"}
+    master = masters.read(ROOT / "assignments" / f"{name}.md")
+    entry = ("student", *submissions.choose(Path(folder), name))
+    result = judge.mark(
+        master, entry, sandbox.Limits(), sandbox.font_cache("/tmp/fonts"), **outside
+    )
+    Path(target).write_text(json.dumps(as_gradescope(master, result)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
