@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
-from ._validate import positive, real, scalar
+from ._validate import nonnegative, positive, real, scalar
 
 __all__ = [
     "Loss",
@@ -24,6 +24,7 @@ __all__ = [
     "huber_loss",
     "distance_loss",
     "clip_rows",
+    "log_scale",
     "risk_minimum",
     "optimum_radius",
     "svm_minimum",
@@ -139,6 +140,17 @@ def clip_rows(x, bound=1.0):
     x = real("x", x)
     size = np.linalg.norm(x, axis=-1, keepdims=True)
     return x * np.minimum(1.0, positive("bound", bound) / np.maximum(size, 1e-300))
+
+
+def log_scale(x, low, high):
+    """Columns of x >= 0 with public ranges [low, high], on a log scale, mapped to [-1, 1].
+
+    log(x + high/100) runs from -1 at `low` to 1 at `high`; values outside are clipped to the range.
+    Row by row and from public numbers alone, so it costs no privacy.
+    """
+    low, high = nonnegative("low", low), positive("high", high)
+    least, most, at = (np.log(v + high / 100) for v in (low, high, np.clip(x, low, high)))
+    return (2 * at - least - most) / (most - least)
 
 
 def checked_rows(x, y, loss):
