@@ -197,7 +197,7 @@ def tradeoff_from_profile(epsilons, deltas, alpha):
     trade-off function, which is the envelope of all of them (U-privacy-profile).
     """
     epsilons = np.atleast_1d(real("epsilons", epsilons))
-    deltas = np.atleast_1d(probability("deltas", deltas))
+    deltas = np.atleast_1d(nonnegative("deltas", deltas))
     alpha = np.asarray(probability("alpha", alpha))[..., None]
     with np.errstate(over="ignore", divide="ignore"):
         steep = np.exp(epsilons + np.log(alpha))
@@ -211,7 +211,7 @@ def profile_from_tradeoff(alphas, errors, epsilon):
     piecewise linear trade-off function, else a bound from below (U-privacy-profile).
     """
     alphas = np.atleast_1d(probability("alphas", alphas))
-    errors = np.atleast_1d(probability("errors", errors))
+    errors = np.atleast_1d(nonnegative("errors", errors))
     epsilon = np.asarray(real("epsilon", epsilon))[..., None]
     with np.errstate(over="ignore", divide="ignore"):
         steep = np.exp(epsilon + np.log(alphas))
