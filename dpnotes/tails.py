@@ -215,18 +215,19 @@ def _excess(s, mu, difference):
 
 
 def chernoff_above(a, n, mu):
-    """P(S >= (1 + a) mu) <= exp(-n mu a^2 / 3), 0 <= a <= 1 (F-chernoff-multiplicative)."""
-    return _probability(-_relative(a, n, mu) / 3)
+    """P(S >= (1 + a) mu) <= exp(-n mu a^2 / max(3, 2 + a)), a >= 0 (F-chernoff-multiplicative).
+
+    S is the mean of n independent [0,1] terms, mu its expectation. The maximum is 3 for a <= 1.
+    """
+    a, n = np.asarray(check.nonnegative("a", a)), check.positive("n", n)
+    mu = np.asarray(check.positive_probability("mu", mu))
+    return _probability(-n * mu * a * (a / np.maximum(3, 2 + a)))
 
 
 def chernoff_below(a, n, mu):
     """P(S <= (1 - a) mu) <= exp(-n mu a^2 / 2), 0 <= a <= 1 (F-chernoff-multiplicative)."""
-    return _probability(-_relative(a, n, mu) / 2)
-
-
-def _relative(a, n, mu):
-    a, mu = check.probability("a", a), check.probability("mu", mu)
-    return check.positive("n", n) * np.asarray(mu) * np.square(a)
+    a, mu = check.probability("a", a), np.asarray(check.probability("mu", mu))
+    return _probability(-check.positive("n", n) * mu * np.square(a) / 2)
 
 
 def stirling(n):

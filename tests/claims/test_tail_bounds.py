@@ -293,19 +293,27 @@ def test_multiplicative_chernoff():
                 a = s / mu - 1
                 above, below = law[::-1].cumsum()[::-1], law.cumsum()
                 for i in range(a.size):
-                    if 0 <= a[i] <= 1:
+                    if 0 <= a[i]:
                         at_most(above[i], above_bound(a[i], n, mu), rtol=1e-11)
                     elif -1 <= a[i] < 0:
                         at_most(below[i], below_bound(-a[i], n, mu), rtol=1e-11)
-        for n, p in ((10**6, 2e-3), (10**4, 0.1), (10**9, 1e-4)):
-            hits = np.unique(np.linspace(0, 2 * n * p, 300).astype(int))
+        for n, p in ((10**6, 3e-4), (10**6, 2e-3), (10**4, 0.1), (10**9, 1e-4)):
+            hits = np.unique(np.linspace(0, 3.5 * n * p, 500).astype(int))
             a = hits / (n * p) - 1
-            up, down = a >= 0, a <= 0
+            up, down = a >= 0, (a <= 0) & (a >= -1)
             at_most(stats.binom.sf(hits[up] - 1, n, p), above_bound(a[up], n, p))
             at_most(stats.binom.cdf(hits[down], n, p), below_bound(-a[down], n, p))
 
     check(dp.chernoff_above, dp.chernoff_below)
-    must_fail(check, dp.chernoff_below, dp.chernoff_below)  # 1/2 instead of 1/3 above
+
+    def halved(a, n, mu):  # 1/2 instead of 1/3 above
+        return np.exp(-n * mu * a**2 / 2)
+
+    def thirds(a, n, mu):  # 1/3 for all a, not just up to 1
+        return np.exp(-n * mu * a**2 / 3)
+
+    must_fail(check, halved, dp.chernoff_below)
+    must_fail(check, thirds, dp.chernoff_below)
     must_fail(check, dp.chernoff_above, lambda a, n, mu: dp.chernoff_below(a, 1.1 * n, mu))
     must_fail(check, lambda a, n, mu: dp.chernoff_above(a, 1.2 * n, mu), dp.chernoff_below)
     # beyond a = 1.8 the constant 1/3 is false: 900 where 300 are expected
@@ -565,7 +573,7 @@ def test_extreme_arguments_give_bounds():
         (lambda: dp.chebyshev(-1.0, 1.0), "u"),
         (lambda: dp.subgaussian_tail(-1.0), "u"),
         (lambda: dp.subgaussian_bounded(1.0, 0.0), "high"),
-        (lambda: dp.chernoff_above(2.0, 10, 0.1), "a"),
+        (lambda: dp.chernoff_below(2.0, 10, 0.1), "a"),
         (lambda: dp.stirling(0.5), "n"),
         (lambda: dp.azuma_hoeffding(1.0, [0.0, 0.0]), "widths"),
         (lambda: dp.hoeffding_deviation(0.0, 1, 1.0), "beta"),
