@@ -52,7 +52,8 @@ def laplace_accuracy(beta, entries=1, sensitivity=1.0, epsilon=1.0):
     ln(entries/beta) sensitivity/epsilon: a union bound over the entries, no independence needed.
     """
     beta = positive_probability("beta", beta)
-    return np.log(count("entries", entries) / beta) * laplace_scale(sensitivity, epsilon)
+    wide = np.log(count("entries", entries)) - np.log(beta)
+    return _plain(wide * laplace_scale(sensitivity, epsilon))
 
 
 def laplace_quantile(beta, entries=1, sensitivity=1.0, epsilon=1.0):
@@ -60,11 +61,16 @@ def laplace_quantile(beta, entries=1, sensitivity=1.0, epsilon=1.0):
 
     Exactly: -ln(1 - (1-beta)^(1/entries)) sensitivity/epsilon, which `laplace_accuracy` rounds up.
     """
-    beta = positive_probability("beta", beta)
-    with np.errstate(divide="ignore"):
-        each = np.log1p(-np.asarray(beta)) / count("entries", entries)
-    tail = np.where(each > -np.inf, -np.expm1(each), 1.0)
-    return _plain((0.0 - np.log(tail)) * laplace_scale(sensitivity, epsilon))
+    beta, entries = positive_probability("beta", beta), count("entries", entries)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        all_small = -np.log1p(-np.asarray(beta))  # minus the log probability of no excess
+        each = all_small / entries
+        tail = np.where(
+            each < 1e-8,
+            np.log(all_small) - np.log(entries) - each / 2,
+            np.log(-np.expm1(-each)),
+        )
+    return _plain((0.0 - tail) * laplace_scale(sensitivity, epsilon))
 
 
 def randomized_response_epsilon(truth):

@@ -547,3 +547,38 @@ def test_ten_thousand_first_names():
         f"k = 1000 gives ln(1000/0.05) = {printed:.2f}, not 12.2; some of 10000 names is "
         f"further off in {share:.0%} of {runs} runs, for 12.2 in {(errors >= 12.20607).mean():.1%}",
     )
+
+
+@pytest.mark.parametrize(
+    "call, name",
+    [
+        (lambda: dp.laplace_scale(0), "sensitivity"),
+        (lambda: dp.laplace_scale(1, -1), "epsilon"),
+        (lambda: dp.laplace_accuracy(0), "beta"),
+        (lambda: dp.laplace_accuracy(0.1, 1.5), "entries"),
+        (lambda: dp.laplace_quantile(1.1), "beta"),
+        (lambda: dp.two_coin_epsilon(1.2), "truth"),
+        (lambda: dp.two_coin_epsilon(0.5, np.nan), "heads"),
+        (lambda: dp.randomized_response_epsilon(-0.1), "truth"),
+        (lambda: dp.randomized_response_error(0.0), "epsilon"),
+        (lambda: dp.randomized_response_error(1.0, 0), "respondents"),
+        (lambda: dp.ballot_sensitivity(0), "ballots"),
+        (lambda: dp.ballot_sensitivity(1, 3), "order"),
+        (lambda: dp.gram_sensitivity("swap"), "adjacency"),
+    ],
+)
+def test_bad_input_is_named(call, name):
+    with pytest.raises(ValueError, match=f"^{name} must"):
+        call()
+
+
+def test_edges_and_extremes():
+    assert dp.randomized_response_epsilon(1) == dp.two_coin_epsilon(1, 0.5) == np.inf
+    assert dp.two_coin_epsilon(0.5, 0) == np.inf and dp.two_coin_epsilon(0, 0) == 0
+    assert dp.randomized_response_epsilon(0.5) == 0 == dp.laplace_quantile(1.0, 5)
+    equal(dp.randomized_response_epsilon(1e-300), 300 * np.log(10))
+    equal(dp.two_coin_epsilon(1e-12, 0.5), 2e-12, rtol=1e-9)
+    equal(dp.randomized_response_error(1e-8), 1e8)
+    equal(dp.laplace_accuracy(1e-300, 10**9), np.log(10) * 309)
+    equal(dp.laplace_quantile(1e-300, 10**9), np.log(10) * 309)
+    assert all(type(v) is float for v in (dp.laplace_accuracy(0.1), dp.laplace_quantile(0.1)))
