@@ -160,7 +160,8 @@ def overtakes_basic(epsilon, delta_prime, mean=kl_from_pure):
     """Least k at which `advanced_composition` is below k epsilon; inf if there is none."""
     epsilon = np.asarray(positive("epsilon", epsilon))
     share = mean(epsilon) / epsilon
-    return _first_above(2 / (1 - share) ** 2, share < 1, delta_prime)
+    with np.errstate(divide="ignore"):
+        return _first_above(2 / (1 - share) ** 2, share < 1, delta_prime)
 
 
 def overtakes_basic_azuma(epsilon, delta_prime, mean=kl_from_pure_piecewise):
