@@ -494,6 +494,37 @@ def test_azuma_needs_the_drift_given_the_present_only():
     must_fail(check, False)  # steps with any drift
 
 
+def best_gambler(k, m):
+    """Largest P(X_k - X_0 >= j/m), j = 0 ... k m, over all fair steps i/m in [-1, 1]."""
+    edge = (k + 1) * m
+    value = (np.arange(-edge, edge + 1) >= 0).astype(float)
+    for _ in range(k):
+        best = value.copy()
+        for down in range(1, m + 1):
+            for up in range(1, m + 1):
+                low, high = value[m - down : -m - down], value[m + up : value.size - m + up]
+                best[m:-m] = np.maximum(best[m:-m], (up * low + down * high) / (up + down))
+        value = best
+    return value[edge::-1][: k * m + 1]
+
+
+@pytest.mark.claim("T-15", by=("tails.azuma",))
+def test_no_gambler_beats_azuma():
+    def check(bound):
+        for k, m in ((1, 8), (3, 5), (9, 4), (25, 6), (60, 2)):
+            best, t = best_gambler(k, m), np.arange(k * m + 1) / m
+            at_most(best, bound(t, k, 1.0), rtol=1e-11)
+            heads = np.arange((k + 1) // 2, k + 1)  # stop on arrival at t = 2 heads - k
+            arrive = 2 * stats.binom.sf(heads, k, 0.5) + stats.binom.pmf(heads, k, 0.5)
+            ends = 2 * heads - k
+            equal(best[ends * m], arrive, rtol=1e-9)
+            at_most(best[ends * m], 2 * stats.binom.sf(heads - 1, k, 0.5))
+
+    check(dp.azuma)
+    must_fail(check, lambda t, k, b: dp.azuma(t, k, b) ** 1.5)
+    must_fail(check, lambda t, k, b: dp.azuma_hoeffding(t, [b] * int(k)))  # width b, not 2b
+
+
 @pytest.mark.claim("U-martingale", by=("tails.azuma_hoeffding",))
 def test_azuma_hoeffding():
     rng = np.random.default_rng(13)
