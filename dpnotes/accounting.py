@@ -71,15 +71,23 @@ class PrivacyLoss:
         return _each(self._epsilon, probability("delta", delta))
 
     def _epsilon(self, delta):
-        return max(way.epsilon(delta)[1] for way in self._directions)
+        return self._worst_epsilon(delta)[1]
+
+    def _worst_epsilon(self, delta):
+        """(low, value, high); a direction that Chernoff's bound rules out is not computed."""
+        found = self._directions[0].epsilon(delta)
+        for way in self._directions[1:]:
+            if not way.certainly_meets(found[0], delta):
+                found = tuple(map(max, found, way.epsilon(delta)))
+        return found
 
     def epsilon_interval(self, delta):
         """(low, high) that hold the true epsilon(delta): certified, aliases, cut and round-off."""
         return _each_pair(self._epsilon_interval, probability("delta", delta))
 
     def _epsilon_interval(self, delta):
-        found = [way.epsilon(delta) for way in self._directions]
-        return max(f[0] for f in found), max(f[2] for f in found)
+        low, _, high = self._worst_epsilon(delta)
+        return low, high
 
     def renyi(self, alpha):
         """The Rényi divergence of order alpha >= 1, K(alpha-1)/(alpha-1) with K = log E exp(zL).
@@ -198,6 +206,12 @@ class _Direction:
         found = _method(self.parts).epsilon(delta - self.infinite)
         return tuple(max(0.0, f) for f in found)
 
+    def certainly_meets(self, epsilon, delta):
+        """Whether Chernoff's bound (the best RDP bound) shows (epsilon, delta)-DP."""
+        if self.infinite or not 0 < delta < 1 or not 0 < epsilon < inf:
+            return False
+        return contour.log_chernoff(self.parts, epsilon, log(delta)) < log(delta)
+
     def renyi(self, alpha):
         if alpha == 1:
             return sum(k * step.mean() for step, k in self.parts)
@@ -267,7 +281,7 @@ class Integral:
             return 0.0, 0.0, 0.0
         line = contour.line(self.parts, side, start)
         if line is None:
-            return tuple(exp(f) for f in self._spread(start).log_bounds(epsilon))
+            return tuple(exp(f) for f in lattice.spread(self.parts, start).log_bounds(epsilon))
         log_tail, _, above, below = contour.sums(line, epsilon)
         tail = exp(log_tail)
         found = tail * max(0.0, 1 - below), tail, min(1.0, tail * (1 + above))
@@ -287,26 +301,27 @@ class Integral:
             start = (start[0], value, target)
         return _certify(line, side, value, target)
 
-    def _spread(self, start):
-        return lattice.spread(self.parts, start)
-
     def _lattice_epsilon(self, start, target):
-        for _ in range(4):
-            spread = self._spread(start)
+        for _ in range(3):
+            spread = lattice.spread(self.parts, start)
             value = spread.curve.epsilon(target)
-            if spread.start <= value <= spread.stop:
+            if spread.curve.loss[0] + 0.01 * np.ptp(spread.curve.loss) < value:
                 break
             start = (start[0], value, target)
-        width = 1e-12 * abs(value) + 1e-15
-        high, low = value + width, value - width
-        while spread.log_bounds(high)[2] > target:
-            width *= 2
-            high = value + width
-        width = 1e-12 * abs(value) + 1e-15
-        while spread.log_bounds(low)[0] < target and low > spread.start:
-            width *= 2
-            low = value - width
-        return low if spread.log_bounds(low)[0] >= target else 0.0, value, high
+        return self._enclose(spread, value, target)
+
+    def _enclose(self, spread, value, target):
+        """Widen until the bounds on delta agree, or fall back on 0 and on Chernoff's bound."""
+        low, high = 0.0, contour.chernoff_epsilon(self.parts, target)
+        for width in 1e-13 * abs(value) * 4.0 ** np.arange(24):
+            if spread.log_bounds(value + width)[2] <= target:
+                high = min(high, value + width)
+                break
+        for width in 1e-12 * abs(value) * 2.0 ** np.arange(40):
+            if spread.log_bounds(value - width)[0] >= target:
+                low = value - width
+                break
+        return low, min(value, high), high
 
 
 def _newton(line, side, epsilon, target):

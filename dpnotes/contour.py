@@ -21,7 +21,7 @@ import numpy as np
 __all__ = []
 
 TOLERANCE = 1e-14  # of aliases and of the cut, relative to the tail
-MOST_WORK = 4_000_000  # nodes along the line times values of the loss
+MOST_WORK = 8_000_000  # nodes along the line times values of the loss
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,8 @@ def saddle_for(parts, side, log_tail):
 
 
 def _locate(parts, side, column, target):
-    """Where an increasing column of ``saddles`` reaches its target, to the 1e-2 a start needs."""
+    """Where an increasing column of ``saddles`` reaches its target: a table, refined where it is steep
+    (a wall, where the tail passes from many small losses to few large ones)."""
     cap = min(step.tilt_limit(800.0) for step, _ in parts)
     spread = np.sqrt(derivatives(parts, np.zeros(1))[2][0])
     top = np.log(min(40 / spread, cap)) if side > 0 else 5.0
@@ -98,12 +99,33 @@ def _locate(parts, side, column, target):
     while column(found)[-1] < target and t[-1] < 60 and abscissa(side, t[-1]) < cap:
         t = t + 8.5
         found = saddles(parts, side, t)
-    values = np.maximum.accumulate(column(found))
-    middle = float(np.interp(target, values, t))
-    t = middle + np.linspace(-0.4, 0.4, 9)
-    found = saddles(parts, side, t)
-    t = float(np.interp(target, np.maximum.accumulate(column(found)), t))
-    return tuple(float(x[0]) for x in saddles(parts, side, np.array([t]))[:3])
+    for _ in range(8):
+        values = np.maximum.accumulate(column(found))
+        i = min(max(int(np.searchsorted(values, target)), 1), len(t) - 1)
+        if values[i] - values[i - 1] < 1.0:
+            break
+        t = np.linspace(t[i - 1], t[i], 9)
+        found = saddles(parts, side, t)
+    t = np.array([np.interp(target, values, t)])
+    return tuple(float(x[0]) for x in saddles(parts, side, t)[:3])
+
+
+def chernoff_table(parts, log_tail):
+    """c > 0 around the saddle point for this tail, and K(c) + C(c)."""
+    c = saddle_for(parts, 1, log_tail)[0] * np.geomspace(0.3, 3.0, 25)
+    return c, derivatives(parts, c)[0] + chernoff(c)
+
+
+def log_chernoff(parts, epsilon, log_tail):
+    """min over c of K(c) + C(c) - c e: the bound on log delta(e) that Renyi DP gives."""
+    c, values = chernoff_table(parts, log_tail)
+    return float(np.min(values - c * epsilon))
+
+
+def chernoff_epsilon(parts, log_tail):
+    """Its inverse, min over c of (K(c) + C(c) - log delta)/c."""
+    c, values = chernoff_table(parts, log_tail)
+    return float(np.min((values - log_tail) / c))
 
 
 def plan(parts, side, c, epsilon, log_tail):
@@ -112,7 +134,8 @@ def plan(parts, side, c, epsilon, log_tail):
     The alias at m < 0 is bounded by a rival c' < c, that at m > 0 by one at c' > c, each by
     exp(A' - |c - c'| P) with A' = K(c') + C(c') - c' e; all are read from one table of K.
     """
-    shifts = np.linspace(-2.2, 1.8, 33)
+    near = np.geomspace(0.003, 2.0, 14)
+    shifts = np.concatenate([-near[::-1], [0.0], near])
     t = (np.log(c) if side > 0 else np.log(-1 / c - 1)) + shifts
     table = abscissa(side, t)
     values = derivatives(parts, table)[0] + chernoff(table)
@@ -184,9 +207,9 @@ def sums(on, epsilon):
     cut = np.exp(min(on.log_cut - unit, 0.0))
     exponent = on.rivals[1] - on.rivals[0] * epsilon - front - unit
     decay = np.abs(on.rivals[0] - on.c) * on.period
-    alias = exponent - decay
+    alias = np.minimum(exponent - decay, 700.0)
     above, below = on.rivals[0] > on.c, on.rivals[0] < on.c
-    aliases = np.exp(alias[above].min(initial=np.inf)) + np.exp(alias[below].min(initial=np.inf))
+    aliases = np.exp(alias[above].min()) + np.exp(alias[below].min())
     return (
         front + unit + np.log(value),
         front + unit + np.log(slope),

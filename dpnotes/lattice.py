@@ -137,26 +137,54 @@ def _merge(loss, log_p):
 
 
 @dataclass(frozen=True)
+class Grid:
+    """A window of the lattice, ``first`` to ``first + size`` in units of ``spacing``; the laws on it
+    are tilted by exp(cL), so that round-off is relative to what is asked for."""
+
+    c: float
+    spacing: float
+    size: int
+    first: int
+    top: float
+
+    @property
+    def loss(self):
+        return self.spacing * (self.first + np.arange(self.size))
+
+
+@dataclass(frozen=True)
 class Spread:
-    """A composition moved to a lattice: its Curve near one point, and what the move cost."""
+    """A composition moved to a lattice: its Curve, and what bounds the cost of the move.
+
+    ``log_up[i]`` and ``log_down[i]`` are log E exp(+-lam X) at S' = loss[i], where the move took the
+    total loss from S to S' = S + X.
+    """
 
     curve: Curve
-    start: float
-    stop: float
-    shift: float  # with probability 1 - exp(log_stray) no path moved further
-    log_stray: float
+    lam: float
+    log_up: np.ndarray
+    log_down: np.ndarray
     log_noise: float  # of the FFT and of aliases, as log of an error in delta
 
     def log_bounds(self, epsilon):
-        """log of a lower bound, the value and an upper bound of delta(epsilon)."""
-        value = self.curve.log_delta(epsilon)
-        loss = self.curve.loss
-        near = slice(*np.searchsorted(loss, [epsilon - self.shift, epsilon + self.shift]))
-        cost = self.curve.log_p[near] + np.log(np.abs(np.expm1(epsilon - loss[near])) + 1e-300)
-        lost = np.append(cost, [self.log_noise, self.log_stray])
-        lost = float(log_sum_exp(lost)) if self.shift else self.log_noise
+        """log of a lower bound, the value and an upper bound of delta(epsilon).
+
+        Moving only matters to paths that cross epsilon, and they gain |1 - exp(epsilon - S')|; they
+        have X >= S' - epsilon > 0 or -X >= epsilon - S' > 0, which Chernoff's bound weighs.
+        """
+        value, loss = self.curve.log_delta(epsilon), self.curve.loss
+        lost = np.array([self.log_noise])
+        if self.lam:
+            reach = 60 / self.lam
+            low, middle, high = np.searchsorted(loss, [epsilon - reach, epsilon, epsilon + reach])
+            near = loss[low:high] - epsilon
+            crossing = np.append(self.log_down[low:middle], self.log_up[middle:high])
+            with np.errstate(divide="ignore"):
+                gain = np.log(np.abs(np.expm1(-near)))
+            lost = np.append(lost, crossing + gain - self.lam * np.abs(near))
+        lost = float(log_sum_exp(lost))
         low = value + np.log1p(-np.exp(lost - value)) if lost < value else -np.inf
-        return low, value, float(np.logaddexp(value, self.log_noise))
+        return float(low), value, float(np.logaddexp(value, self.log_noise))
 
 
 def common_spacing(parts):
@@ -180,55 +208,67 @@ def _atoms(step):
     return np.zeros(0)
 
 
-def binned(law, spacing, size, c):
-    """The law split between lattice neighbours, tilted by exp(cL) and wrapped: (tilted
-    probabilities, their log sum K_h(c), E shift^2)."""
-    index = np.floor(law.loss / spacing + 1e-9)
-    part = np.maximum(law.loss - spacing * index, 0.0)
-    part[part < 1e-9 * spacing] = 0.0
-    above = np.expm1(-part) / np.expm1(-spacing)  # of p's mass, so that q's mass is kept too
-    p = np.exp(law.log_p)
-    variance = float(p @ (above * (spacing - part) ** 2 + (1 - above) * part**2))
-    tilt = law.log_p + c * spacing * index
+def binned(law, grid, lam):
+    """The law split between lattice neighbours so that the mass under p and under q stays, tilted
+    by exp(cL + lam X) and wrapped: (tilted probabilities, their log sum, tilted E X^2)."""
+    h = grid.spacing
+    index = np.floor(law.loss / h + 1e-9)
+    part = np.maximum(law.loss - h * index, 0.0)
+    part[part < 1e-8 * h] = 0.0
+    above = np.expm1(-part) / np.expm1(-h)
+    tilt = law.log_p + grid.c * h * index
     top = tilt.max()
-    weight = np.exp(tilt - top)
-    slots = np.mod(index, size).astype(np.int64)
-    tilted = np.bincount(slots, weight * (1 - above), size)
-    tilted += np.bincount((slots + 1) % size, weight * above * np.exp(c * spacing), size)
+    low = np.exp(tilt - top - lam * part) * (1 - above)
+    high = np.exp(tilt - top + lam * (h - part) + grid.c * h) * above
+    slots = np.mod(index, grid.size).astype(np.int64)
+    tilted = np.bincount(slots, low, grid.size)
+    tilted += np.bincount((slots + 1) % grid.size, high, grid.size)
     mass = tilted.sum()
+    variance = (low @ part**2 + high @ (h - part) ** 2) / mass
     return tilted / mass, top + np.log(mass), variance
 
 
-def spread(parts, side_start):
-    """Move the composition to a lattice and convolve, near the saddle point (c, e, log tail)."""
-    c, epsilon, log_tail = side_start
-    c, period, rivals = contour.plan(parts, 1, c, epsilon, log_tail)
+def convolved(laws, grid, lam):
+    """log of the probabilities of the sum on the grid's window (times E exp(lam X)), the log of the
+    total tilted mass, and the tilted variance of X."""
+    spectrum, log_mass, variance = 1.0, 0.0, 0.0
+    for law, k in laws:
+        tilted, log_sum, step_variance = binned(law, grid, lam)
+        spectrum = spectrum * np.fft.rfft(tilted) ** k
+        log_mass, variance = log_mass + k * log_sum, variance + k * step_variance
+    tilted = np.roll(np.fft.irfft(spectrum, grid.size), -(grid.first % grid.size))
+    tilted[grid.loss > grid.top] = 0.0
+    with np.errstate(divide="ignore"):
+        return np.log(np.maximum(tilted, 0.0)) + log_mass - grid.c * grid.loss, log_mass, variance
+
+
+def window(parts, start):
+    """The grid for a saddle point (c, e, log tail): fine, and as long as aliases demand."""
+    c, epsilon, _ = start
+    c, period, _ = contour.plan(parts, 1, *start)
     width = sum(k * (step.top() + step.flipped().top()) for step, k in parts)
-    period = 1.15 * min(period, width)
     longest = max(np.ptp(step.extent(c)) for step, _ in parts)
+    period = 1.15 * min(period, width)
     spacing = max(period / (SIZE - 64), longest / MOST_CELLS)
     unit = common_spacing(parts)
     if unit and unit > spacing:
         spacing = unit / np.floor(unit / spacing)
     size = 2 ** int(np.ceil(np.log2(period / spacing + 64)))
-    spectrum, log_mass, variance = 1.0, 0.0, 0.0
-    for step, k in parts:
-        tilted, log_sum, shift2 = binned(step.cells(spacing, c), spacing, size, c)
-        spectrum = spectrum * np.fft.rfft(tilted) ** k
-        log_mass, variance = log_mass + k * log_sum, variance + k * shift2
-    first = int(np.floor((epsilon - 0.06 * spacing * size) / spacing))
-    tilted = np.roll(np.fft.irfft(spectrum, size), -(first % size))
-    loss = spacing * (first + np.arange(size))
-    inside = (loss <= sum(k * (step.top() + spacing) for step, k in parts)) & (tilted > 0)
-    inside &= c * (loss - epsilon) < 200
-    loss, tilted = loss[inside], tilted[inside]
-    log_p = np.log(tilted) + log_mass - c * loss
+    top = sum(k * (step.top() + spacing) for step, k in parts)
+    return Grid(c, spacing, size, int(np.floor(epsilon / spacing)) - size // 16, top)
+
+
+def spread(parts, start):
+    """Move the composition to a lattice and convolve, near the saddle point (c, e, log tail)."""
+    grid = window(parts, start)
+    laws = [(step.cells(grid.spacing, grid.c), k) for step, k in parts]
+    log_p, log_mass, variance = convolved(laws, grid, 0.0)
+    inside = grid.c * (grid.loss - start[1]) < 200
+    lam = min(1.5 / np.sqrt(variance), 2 / grid.spacing) if variance > 1e-14 * grid.spacing**2 else 0
+    moved = [convolved(laws, grid, sign * lam)[0][inside] if lam else log_p[inside] for sign in (1, -1)]
+    loss, log_p = grid.loss[inside], log_p[inside]
     rounds = sum(k for _, k in parts)
-    spread_out = np.sqrt(min(size, 1 / (2 * c * spacing) + 1))
-    log_noise = log_mass - c * loss[0] + np.log(EPS * (20 + rounds) * spread_out)
-    log_noise = log_mass - c * epsilon + np.log(EPS * (20 + rounds) * spread_out)
-    need = -log_tail + 36
-    drift = spacing * need / 3
-    shift = variance + drift + np.sqrt(drift**2 + 2 * np.exp(spacing) * variance * need)
-    shift = shift if variance > 1e-18 * spacing**2 else 0.0
-    return Spread(curve(loss, log_p), epsilon - 0.05 * spacing * size, epsilon + 0.3 * spacing * size, shift, log_tail - 35, log_noise)
+    count = min(grid.size, 1 / (2 * grid.c * grid.spacing) + 1)
+    log_noise = log_mass - grid.c * start[1] + np.log(EPS * (20 + rounds) * np.sqrt(count))
+    log_noise = np.logaddexp(log_noise, start[2] + np.log(1e-13))
+    return Spread(curve(loss, log_p), lam, *moved, float(log_noise))

@@ -18,12 +18,14 @@ Each kind of step answers the same few questions about the law of L; the numeric
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import exp, log, log1p, pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 __all__ = []
 
+EPS = np.finfo(float).eps
 SMALL = 0.5  # below this, exp(w) - 1 - w is summed as a series
 
 
@@ -69,7 +71,11 @@ def log_sum_exp(terms, axis=-1):
 
 def log1p_complex(u, v):
     """log(1 + u + iv) from its real parts, exact near 0 (numpy's complex log1p is not)."""
-    return 0.5 * np.log1p(u * (2 + u) + v * v) + 1j * np.arctan2(v, 1 + u)
+    square = u * (2 + u) + v * v
+    size = np.log(np.maximum(np.hypot(1 + u, v), 1e-300))
+    return np.where(square > -0.5, 0.5 * np.log1p(np.maximum(square, -0.5)), size) + 1j * (
+        np.arctan2(v, 1 + u)
+    )
 
 
 def mean_loss(law):
@@ -124,28 +130,32 @@ class Step:
         return mean_loss(self.law(1.0, 0.0))
 
     def line(self, c, y):
-        """K(c+iy) - K(c) for an array y, and a bound on its rounding error at the largest y.
+        """K(c+iy) - K(c) for an array y, and a bound on its rounding error."""
+        return line_of_law(self.law(c, float(y[-1])), c, y)
 
-        Under the tilted law E exp(iyL) - 1 = -2 E sin^2(yL/2) + i E sin(yL).
-        """
-        law = self.law(c, float(y[-1]))
-        terms = law.log_p + c * law.loss
-        weights = np.exp(terms - terms.max())
-        weights /= weights.sum()
-        keep = weights > 1e-40
-        weights, loss = weights[keep], law.loss[keep]
-        sizes = np.abs(law.log_p[keep]) + np.abs(c * loss) + 8
-        noise = np.finfo(float).eps * float((weights * np.abs(loss)) @ sizes)
-        u, v = np.empty_like(y), np.empty_like(y)
-        rows = max(1, 400_000 // len(loss))
-        for start in range(0, len(y), rows):
-            part = slice(start, start + rows)
-            half = np.multiply.outer(0.5 * y[part], loss)
-            sine = np.sin(half)
-            u[part] = -2 * (sine * sine) @ weights
-            v[part] = 2 * (sine * np.cos(half)) @ weights
-        with np.errstate(divide="ignore"):
-            return log1p_complex(u, v), noise * (abs(c) + y)
+
+def line_of_law(law, c, y):
+    """Under the tilted law, E exp(iyL) - 1 = -2 E sin^2(yL/2) + i E sin(yL)."""
+    terms = law.log_p + c * law.loss
+    weights = np.exp(terms - terms.max())
+    weights /= weights.sum()
+    keep = weights > 1e-40
+    weights, loss = weights[keep], law.loss[keep]
+    sizes = np.abs(law.log_p[keep]) + np.abs(c * loss) + 8
+    noise = EPS * float((weights * np.abs(loss)) @ sizes)
+    u, v = np.empty_like(y), np.empty_like(y)
+    for part in blocks(len(y), len(loss)):
+        half = np.multiply.outer(0.5 * y[part], loss)
+        sine = np.sin(half)
+        u[part] = -2 * (sine * sine) @ weights
+        v[part] = 2 * (sine * np.cos(half)) @ weights
+    return log1p_complex(u, v), noise * (abs(c) + y)
+
+
+def blocks(rows, columns):
+    """Slices of rows that keep a table small enough for the cache."""
+    size = max(1, 100_000 // columns)
+    return [slice(start, start + size) for start in range(0, rows, size)]
 
 
 @dataclass(frozen=True)
@@ -179,7 +189,7 @@ class Gaussian(Step):
 
     def line(self, c, y):
         value = self.mu**2 * (-0.5 * y * y + 1j * (c + 0.5) * y)
-        return value, 4 * np.finfo(float).eps * np.abs(value)
+        return value, 4 * EPS * np.abs(value)
 
     def ceiling(self, c):
         return lambda height: -0.5 * (self.mu * height) ** 2
@@ -335,13 +345,21 @@ class SampledGaussian(Step):
 
     def _peak(self, power):
         """Where phi(x) exp(power * loss(x)) is largest: x = power * sigma^2 * loss'(x)."""
-        x = power
-        for _ in range(60):
-            u = (x - 0.5) / self.sigma**2
-            x, old = power * self.rate * np.exp(min(u - mixed_loss(u, self.rate), 50.0)), x
-            if abs(x - old) <= 0.1 * self.sigma:
-                break
-        return x
+
+        def pull(x):  # power times e^u rate / (1 - rate + e^u rate)
+            odds = (x - 0.5) / self.sigma**2 + log(self.rate) - log1p(-self.rate)
+            return power / (1 + exp(min(-odds, 700.0)))
+
+        if power >= 0:
+            x, old = pull(power), power
+            while abs(x - old) > 0.1 * self.sigma:
+                x, old = pull(x), x
+            return x
+        low, high = power, 0.0
+        while high - low > 0.1 * self.sigma:
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if middle < pull(middle) else (low, middle)
+        return low
 
     def _window(self, c):
         """Interval of x that holds all of q, of p and of the tilted law, to exp(-60)."""
@@ -358,20 +376,32 @@ class SampledGaussian(Step):
         return x[max(kept[0] - 1, 0)], x[min(kept[-1] + 1, 512)]
 
     def _nodes(self, c, band):
-        """Trapezoid nodes: their error is exp(-2 pi d/step) if the integrand is analytic for
-        \\|Im x\\| <= d; the loss is for d < pi sigma^2, and a phase exp(iyL) costs exp(y L' d)."""
+        """Trapezoid nodes (low, high, step), and from which y on to lift them.
+
+        The rule's error is exp(-2 pi d/step) if the integrand is analytic for \\|Im x\\| <= d; the
+        loss is for d < pi sigma^2, and a phase exp(iyL) costs exp(y L' d). Where that asks for too
+        many nodes, the integral is taken along x + i sigma^2 angle instead: there a fast phase is a
+        small modulus (below 1e-16 from y = 42/angle on).
+        """
         low, high = self._window(c)
         u = (high - 0.5) / self.sigma**2
-        slope = self.rate * np.exp(u - mixed_loss(u, self.rate)) / self.sigma**2
-        step = min(2 * np.pi / (1.1 * band * slope + 9 / self.sigma), 0.42 * self.sigma**2)
-        return low, high, step
+        slope = self.rate * exp(u - float(mixed_loss(u, self.rate))) / self.sigma**2
+        edge = 42 / self._angle()
+        if band * slope <= max(edge * slope, 30 / self.sigma):
+            edge, phase = np.inf, 1.1 * band * slope + 9 / self.sigma
+        else:
+            phase = 1.1 * edge * slope + (9.5 + self._angle() * self.sigma) / self.sigma
+        return low, high, min(2 * pi / phase, 0.42 * self.sigma**2), edge
+
+    def _angle(self):
+        return min(1.0, 3 / self.sigma)
 
     def work(self, c, band):
-        low, high, step = self._nodes(c, band)
+        low, high, step, _ = self._nodes(c, band)
         return (high - low) / step
 
     def law(self, reach, band):
-        low, high, step = self._nodes(reach, band)
+        low, high, step, _ = self._nodes(reach, band)
         return self._at(np.arange(low, high + step, step), np.log(step))
 
     def cumulant(self, z):
@@ -413,22 +443,49 @@ class SampledGaussian(Step):
         loss = mixed_loss((x - 0.5) / self.sigma**2, self.rate)
         return Law(self.sign * loss, log_q + loss if self.sign > 0 else log_q)
 
+    def line(self, c, y):
+        far = int(np.searchsorted(y, self._nodes(c, float(y[-1]))[3], side="right"))
+        law = self.law(c, float(y[-1]))
+        value, noise = line_of_law(law, c, y[:far])
+        if far == len(y):
+            return value, noise
+        lifted, error = self._lifted_line(c, y[far:])
+        return np.concatenate([value, lifted]), np.concatenate([noise, error])
+
+    def _lifted_line(self, c, y):
+        """K(c+iy) - K(c) from the integral along x + i sigma^2 angle."""
+        low, high, step, _ = self._nodes(c, float(y[-1]))
+        x, power = np.arange(low, high + step, step), self._power(c)
+        lift = 1j * self.sign * self._angle()
+        loss = mixed_loss_complex((x - 0.5) / self.sigma**2, lift, self.rate)
+        terms = power * loss - 0.5 * ((x + self.sigma**2 * lift) / self.sigma) ** 2
+        terms += log(step / (self.sigma * sqrt(2 * pi))) - float(self.cumulant(np.array([c]))[0])
+        weights, loss = np.exp(terms), self.sign * loss
+        keep = np.abs(weights) > 1e-40
+        weights, loss = weights[keep], loss[keep]
+        ratio, sizes = np.empty(len(y), dtype=complex), np.empty(len(y))
+        for part in blocks(len(y), len(loss)):
+            table = np.exp(np.multiply.outer(1j * y[part], loss))
+            ratio[part] = table @ weights
+            sizes[part] = np.abs(table) @ (np.abs(weights) * (60 + np.abs(loss)))
+        ratio = np.where(np.abs(ratio) < 1e-300, 1e-300, ratio)
+        return np.log(ratio), EPS * sizes / np.abs(ratio)
+
     def ceiling(self, c):
         """Shift the integral over x to x + id: the phase exp(iyL) becomes exp(-y arg), where arg is
         that of 1 + rate (e^u - 1), which decreases in y; the Gaussian pays exp(d^2/2 sigma^2)."""
-        low, high, step = self._nodes(c, 0.0)
+        low, high, step, _ = self._nodes(c, 0.0)
         x, angle = np.arange(low, high + step, step), SHIFTS[:, None]
-        u = (x - 0.5) / self.sigma**2
-        top = np.maximum(u, 0)
-        mixture = np.log((1 - self.rate) * np.exp(-top) + self.rate * np.exp(u - top + 1j * angle))
-        terms = self._power(c) * (top + mixture.real) - 0.5 * (x / self.sigma) ** 2
+        loss = mixed_loss_complex((x - 0.5) / self.sigma**2, 1j * angle, self.rate)
+        terms = self._power(c) * loss.real - 0.5 * (x / self.sigma) ** 2
         terms += 0.5 * (self.sigma * angle) ** 2 - float(self.cumulant(np.array([c]))[0])
-        terms += np.log(step / (self.sigma * np.sqrt(2 * np.pi))) + 1e-3
-        decay = mixture.imag
+        terms += np.log(step / (self.sigma * np.sqrt(2 * np.pi)))
+        terms += np.where(angle > 1, 1e-3, 1e-13)  # their quadrature is worse near pi
+        decay = loss.imag
         return lambda height: min(0.0, float(log_sum_exp(terms - height * decay).min()))
 
 
-SHIFTS = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.6, 0.9, 1.3, 1.8, 2.4])  # d / sigma^2
+SHIFTS = np.append(np.geomspace(1e-5, 1.0, 16), [1.4, 1.9, 2.4])  # d / sigma^2
 
 
 def mixed_loss(u, rate):
@@ -438,6 +495,12 @@ def mixed_loss(u, rate):
     huge = np.maximum(u, 500.0)
     above = huge + np.log(rate) + np.log1p((1 - rate) / rate * np.exp(-huge))
     return np.where(np.asarray(u) > 500, above, np.log1p(rate * np.expm1(np.minimum(u, 500.0))))
+
+
+def mixed_loss_complex(u, lift, rate):
+    """log(1 + rate (e^(u + lift) - 1)) for imaginary lift, |lift| < pi."""
+    top = np.maximum(u, 0)
+    return top + np.log((1 - rate) * np.exp(-top) + rate * np.exp(u - top + lift))
 
 
 def inverse_mixed_loss(loss, rate):
