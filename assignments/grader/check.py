@@ -23,49 +23,74 @@ def solved(master):
 
 
 def wrong_answers(path):
-    """{name: (question, {question: loses too}, find, replace)} of the file beside the masters."""
+    """The plausible mistakes in the folder `wrong` beside the masters."""
     file = path.parent / "wrong" / f"{path.stem}.yml"
     return yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else []
 
 
-def spoiled(master, wrong):
-    """A perfect notebook with one mistake in the answer to one question."""
+def costs(wrong):
+    """The questions that a wrong answer may lose: its own and those that use it."""
+    return {wrong["question"], *wrong.get("also", [])}
+
+
+def groups(wrong):
+    """Wrong answers that can share a notebook: none may lose the question of another."""
+    shared = []
+    for w in wrong:
+        apart = [
+            g
+            for g in shared
+            if not any({w["question"]} & costs(v) or {v["question"]} & costs(w) for v in g)
+        ]
+        if apart:
+            apart[0].append(w)
+        else:
+            shared.append([w])
+    return shared
+
+
+def spoiled(master, group):
+    """A perfect notebook with one mistake in the answer to each of some questions."""
     notebook = solved(master)
-    cell = next(c for c in notebook.cells if c.id == wrong["question"])
-    if cell.source.count(wrong["right"]) != 1:
-        raise ValueError(f"{master.name}: {wrong['why']!r}: its 'right' text must be there once")
-    cell.source = cell.source.replace(wrong["right"], wrong["wrong"])
+    for wrong in group:
+        cell = next(c for c in notebook.cells if c.id == wrong["question"])
+        if cell.source.count(wrong["right"]) != 1:
+            raise ValueError(
+                f"{master.name}: {wrong['why']!r}: its 'right' text must be there once"
+            )
+        cell.source = cell.source.replace(wrong["right"], wrong["wrong"])
     return notebook
 
 
-def complaints(path, limits, jobs=2, unsafe=False):
-    """Grade the master, the stubs and all wrong answers; say what is not as it must be."""
-    master, wrong = masters.read(path), wrong_answers(path)
-    automatic = {q.id: q.points for q in master.questions if not q.manual}
-    books = {"solved": solved(master), "stubs": master.student}
-    books |= {f"wrong {number}": spoiled(master, w) for number, w in enumerate(wrong)}
+def grade(path, books, limits, jobs):
+    """{name: (lost questions, messages)} of some notebooks under the real grader."""
     with tempfile.TemporaryDirectory() as folder:
         handed_in = Path(folder) / "in"
         handed_in.mkdir()
         for name, book in books.items():
             (handed_in / f"{name}.ipynb").write_text(json.dumps(book), encoding="utf-8")
-        results = run.grade(
-            path.stem, handed_in, Path(folder) / "out", path.parent, limits, jobs, unsafe
-        )
-    lost = {
-        name: {q for q in automatic if not result["scores"][q]} for name, result in results.items()
-    }
-    found = [
-        f"{path.stem}: the master loses {q}: {results['solved']['messages'][q]}"
-        for q in sorted(lost["solved"])
+        results = run.grade(path.stem, handed_in, Path(folder) / "out", path.parent, limits, jobs)
+    return {name: (set(r["messages"]), r["messages"]) for name, r in results.items()}
+
+
+def complaints(path, limits, jobs=2):
+    """Grade the master, the stubs and all wrong answers; say what is not as it must be."""
+    master, wrong = masters.read(path), wrong_answers(path)
+    automatic = {q.id for q in master.questions if not q.manual}
+    books = {"solved": solved(master), "stubs": master.student}
+    shared = groups(wrong)
+    books |= {f"wrong {number}": spoiled(master, group) for number, group in enumerate(shared)}
+    lost = grade(path, books, limits, jobs)
+    found = [f"the master loses {q}: {message}" for q, message in lost["solved"][1].items()]
+    found += [f"the stubs earn {q}" for q in sorted(automatic - lost["stubs"][0])]
+    for number, group in enumerate(shared):
+        got = lost[f"wrong {number}"][0]
+        found += [
+            f"{w['why']!r} does not cost {w['question']}" for w in group if w["question"] not in got
+        ]
+        for q in sorted(got - set().union(*map(costs, group))):
+            found.append(f"{' / '.join(w['why'] for w in group)}: must not cost {q}")
+    found += [
+        f"no wrong answer for {q}" for q in sorted(automatic - {w["question"] for w in wrong})
     ]
-    found += [f"{path.stem}: the stubs earn {q}" for q in sorted(set(automatic) - lost["stubs"])]
-    for number, w in enumerate(wrong):
-        allowed = {w["question"], *w.get("also", [])}
-        got = lost[f"wrong {number}"]
-        if w["question"] not in got or not got <= allowed:
-            found.append(
-                f"{path.stem}: {w['why']!r} must cost {sorted(allowed)}, it costs {sorted(got)}"
-            )
-    untried = set(automatic) - {w["question"] for w in wrong}
-    return found + [f"{path.stem}: no wrong answer for {q}" for q in sorted(untried)]
+    return [f"{path.stem}: {problem}" for problem in found]
