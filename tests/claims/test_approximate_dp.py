@@ -505,7 +505,7 @@ def test_the_gaussian_mechanism_by_tail_bounds():
     slip(
         "T-9",
         f"(6.8) at $\\sigma = 0.1$, $\\varepsilon = 1$, $S_f = 1$ gives "
-        f"$\\delta = ${wrong:.1e}; the exact "
+        f"$\\delta = {wrong * 1e6:.2f} \\cdot 10^{{-6}}$; the exact "
         f"$\\delta$ is {exact:.7f}. Its share of failures among {bare.size:,} random "
         f"$(\\varepsilon, \\sigma)$ is "
         f"{np.mean(dp.gaussian_delta(sigma, eps) > bare):.0%}, all with "
@@ -645,6 +645,9 @@ def test_the_exact_gaussian_curve():
     equal(dp.gaussian_loss_tail(dp.gaussian_sigma_tail(eps, delta), eps), delta, rtol=1e-9)
     for e, d in ((0.1, 1e-5), (1.0, 1e-5), (4.0, 1e-9)):
         equal(dp.gaussian_sigma(e, d), oracle.get_sigma_gaussian(e, d), rtol=1e-9)
+    for sigma in (0.3, 1.0, 3.7306316348, 20.0):  # and the accountant
+        e = np.linspace(0, 3, 31)
+        equal(dp.gaussian_delta(sigma, e), dp.gaussian(sigma=sigma).delta(e), rtol=1e-9, atol=1e-300)
     delta = rng.uniform(0, 1, 1000)
     equal(dp.gaussian_sigma(0.0, delta), 1 / (2 * ndtri((1 + delta) / 2)), rtol=1e-9)
     limit = dp.gaussian_sigma(1e12, np.array([0.9, 1e-5])) * np.sqrt(2e12)
