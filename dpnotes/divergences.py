@@ -157,19 +157,23 @@ def _largest_loss(p, q, *_):
 
 
 def _above_tangent(x):
-    """exp(x) - 1 - x >= 0 for |x| <= 30, without cancellation near zero."""
+    """exp(x) - 1 - x >= 0, without cancellation near zero; exp is capped at x = 700."""
     series = x * x / 2 * (1 + x / 3 * (1 + x / 4 * (1 + x / 5 * (1 + x / 6 * (1 + x / 7)))))
-    return np.where(np.abs(x) < 0.01, series, np.expm1(x) - x)
+    return np.where(np.abs(x) < 0.01, series, np.expm1(np.minimum(x, 700.0)) - x)
+
+
+def _gap(p, power, lifted):
+    """p (exp(power) - 1 - power) >= 0, where `lifted` is p exp(power); 0 where p = 0."""
+    mild = np.abs(power) < 30
+    near = p * _above_tangent(np.where((p > 0) & mild, power, 0.0))
+    with np.errstate(invalid="ignore"):
+        far = np.where(p > 0, lifted - p * (1 + power), 0.0)
+    return np.where(mild, near, far)
 
 
 def _kl(p, q, *_):
-    """Sum of p (loss + exp(-loss) - 1), written as p (loss - 1) + q far out and where p = 0."""
-    loss = _log_ratio(p, q)
-    mild = np.abs(loss) <= 30
-    near = p * _above_tangent(np.where(mild, -loss, 0.0))
-    with np.errstate(invalid="ignore"):
-        far = np.where(p > 0, p * (loss - 1), 0.0) + q
-    return np.where(mild, near, far).sum(-1)
+    """Sum of p (loss + exp(-loss) - 1), and of q where p = 0."""
+    return (_gap(p, -_log_ratio(p, q), q) + np.where(p > 0, 0.0, q)).sum(-1)
 
 
 def _renyi_of_order_zero(p, q, *_):
@@ -183,15 +187,17 @@ def _renyi_by_symmetry(p, q, alpha):
 
 
 def _renyi(p, q, alpha):
-    """Orders in [1/2, 1) and (1, inf): log-sum-exp, or a sum about 1 if all exponents are small."""
+    """Orders in [1/2, 1) and (1, inf): log-sum-exp, or a sum of small terms about 1."""
     loss, more = _log_ratio(p, q), alpha - 1
     power = np.where(p > 0, more * np.where(p > 0, loss, 0.0), -np.inf)
-    with np.errstate(divide="ignore"):
-        total = logsumexp(np.log(np.where(p > 0, p, 1.0)) + power, axis=-1)
-    near = (np.abs(power) < 1).all(-1) & np.isfinite(loss).all(-1)
-    if near.any():
-        p, q, power, more = p[near], q[near], power[near], more[near][..., 0]
-        total[near] = np.log1p((p * _above_tangent(power)).sum(-1) + more * _kl(p, q))
+    with np.errstate(under="ignore"):
+        logs = np.log(np.where(p > 0, p, 1.0)) + power
+        total = logsumexp(logs, axis=-1)
+        near = (np.abs(total) < 0.5) & (loss < np.inf).all(-1)
+        if near.any():
+            p, q, power, lifted = p[near], q[near], power[near], np.exp(logs[near])
+            excess = _gap(p, power, lifted).sum(-1) + more[near][..., 0] * _kl(p, q)
+            total[near] = np.log1p(excess)
     return total / (alpha[..., 0] - 1)
 
 

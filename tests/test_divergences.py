@@ -160,3 +160,19 @@ def test_densities_by_quadrature():
 def test_bad_input_is_named(call, name):
     with pytest.raises(ValueError, match=f"^{name} must"):
         call()
+
+
+def test_renyi_keeps_its_precision_where_one_rare_outcome_speaks_loudly():
+    # nearly equal laws, but for an outcome of mass 1e-12 against 1e-100
+    mpmath = pytest.importorskip("mpmath")
+    mpmath.mp.dps = 60
+    p, q = np.array([0.5, 0.5 - 1e-12, 1e-12]), np.array([0.5 - 1e-9, 0.5 + 1e-9, 1e-100])
+    p[1], q[1] = 1 - p[0] - p[2], 1 - q[0]
+    for alpha in (0.6, 0.999, 1.001, 1.02):
+        order = mpmath.mpf(alpha)
+        above = mpmath.mpf(0)  # sum p^a q^(1-a) - 1, with the laws' rounded sums taken out
+        for x, y in zip(map(mpmath.mpf, p.tolist()), map(mpmath.mpf, q.tolist()), strict=True):
+            above += x**order * y ** (1 - order) - order * x - (1 - order) * y
+        equal(
+            dp.renyi_divergence(p, q, alpha), float(mpmath.log1p(above) / (order - 1)), rtol=1e-12
+        )
