@@ -1,11 +1,11 @@
 """Build the book from scratch, execute every page, and refuse the result if anything is wrong.
 
-    python site/build.py                          the whole book into _build/
-    python site/build.py --out DIR                somewhere else, so that several builds can run at once
-    python site/build.py --out DIR --pages pure-dp    a few pages for quick work (references to others may dangle)
+    python site/build.py                              the whole book into _build/
+    python site/build.py --out DIR                    elsewhere: several builds can run at once
+    python site/build.py --out DIR --pages pure-dp    some pages; links to others may dangle
 
 The exit code is 0 only if every cell ran, nothing warned, every formula is TeX, every executed
-notebook is complete and no guard (``guards.py``) found a fault.
+notebook is complete and no guard (`guards.py`) found a fault.
 """
 
 import argparse
@@ -54,21 +54,23 @@ def install_node_modules(root):
     marker.touch()
 
 
-def partial_toc(toc, pages):
-    """The table of contents cut down to the root, `pages` and the pages every page leans on."""
-    wanted = set(pages) | set(ALWAYS)
+def partial_toc(root, toc, pages):
+    """The table of contents cut down to the root, `pages` and what every page leans on.
 
-    def cut(chapters):
-        return [c for c in chapters if Path(c["file"]).name in wanted or c["file"] in wanted]
+    A page that is not listed yet, but lies in `chapters/`, comes last.
+    """
 
-    parts = [dict(part, chapters=cut(part["chapters"])) for part in toc.get("parts", [])]
-    found = {Path(c["file"]).name for part in parts for c in part["chapters"]} | {
-        Path(toc["root"]).name
-    }
-    unknown = sorted(set(pages) - found - {c["file"] for part in parts for c in part["chapters"]})
-    if unknown:
-        sys.exit(f"not in _toc.yml: {', '.join(unknown)}")
-    return {**toc, "parts": [part for part in parts if part["chapters"]]}
+    def cut(part):
+        return [c for c in part["chapters"] if Path(c["file"]).name in {*pages, *ALWAYS}]
+
+    parts = [dict(part, chapters=cut(part)) for part in toc["parts"] if cut(part)]
+    listed = {Path(c["file"]).name for part in parts for c in part["chapters"]}
+    drafts = sorted(set(pages) - listed - {Path(toc["root"]).name})
+    for name in drafts:
+        if not (root / "chapters" / f"{name}.md").exists():
+            sys.exit(f"no such page: chapters/{name}.md")
+    draft = {"caption": "Draft", "chapters": [{"file": f"chapters/{name}"} for name in drafts]}
+    return {**toc, "parts": parts + ([draft] if drafts else [])}
 
 
 def run_sphinx(root, out, toc_path, strict):
@@ -88,21 +90,22 @@ def run_sphinx(root, out, toc_path, strict):
     ]
 
 
-def unexecuted(notebook):
-    """Numbers of the code cells of an .ipynb that were never run."""
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    return [
-        number for number, cell in enumerate(cells, 1)
-        if cell["cell_type"] == "code" and "".join(cell["source"]).strip() and cell["execution_count"] is None
-    ]  # fmt: skip
-
-
 def check_notebooks(folder):
-    """Faults of the executed notebooks, which the tests compare with a second run."""
-    return [
-        f"{path.name}: code cells {unexecuted(path)} were not executed"
-        for path in sorted(folder.rglob("*.ipynb")) if unexecuted(path)
-    ]  # fmt: skip
+    """Faults of the executed notebooks, which the tests compare with a second run.
+
+    Pages that say `execution_mode: off` (assignments) are taken out: they have nothing to compare.
+    """
+    faults = []
+    for path in sorted(folder.rglob("*.ipynb")):
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        if notebook["metadata"].get("mystnb", {}).get("execution_mode") == "off":
+            path.unlink()
+            continue
+        cells = [c for c in notebook["cells"] if c["cell_type"] == "code" and c["source"]]
+        missed = [n for n, cell in enumerate(cells, 1) if cell["execution_count"] is None]
+        if missed:
+            faults.append(f"{path.name}: code cells {missed} were not executed")
+    return faults
 
 
 def build(root, out, pages):
@@ -115,13 +118,15 @@ def build(root, out, pages):
     out.mkdir(parents=True, exist_ok=True)
     toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
     toc_path = out / "toc.yml"
-    toc_path.write_text(yaml.safe_dump(partial_toc(toc, pages) if pages else toc), encoding="utf-8")
+    toc_path.write_text(
+        yaml.safe_dump(partial_toc(root, toc, pages) if pages else toc), encoding="utf-8"
+    )
     status, warnings = run_sphinx(root, out, toc_path, strict=not pages)
     faults = [w for w in warnings if not (pages and DANGLING.search(w))]
     if status and not pages and not faults:
         faults.append(f"the build failed: {status}")
     if isinstance(status, Exception):
-        return faults + [f"the build stopped: {status}"]
+        return [f"the build stopped: {status}\n{status.__cause__ or ''}"]
     faults += check_notebooks(out / "jupyter_execute")
     return faults + guards.check_site(out / "html", partial=bool(pages))
 

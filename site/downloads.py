@@ -6,10 +6,12 @@ does not know.
 """
 
 import json
+import re
 from pathlib import Path
 
 import jupytext
 import nbformat
+import yaml
 
 HERE = Path(__file__).resolve().parent
 LINE = (
@@ -24,8 +26,8 @@ def tex_commands():
     lines = []
     for name, body in (item for group in groups.values() for item in group.items()):
         arity = max((n for n in range(1, 4) if f"#{n}" in body), default=0)
-        lines.append(rf"\providecommand{{{name}}}{f'[{arity}]' if arity else ''}{{}}"
-                     rf"\renewcommand{{{name}}}{f'[{arity}]' if arity else ''}{{{body}}}")  # fmt: skip
+        head = f"{{{name}}}[{arity}]" if arity else f"{{{name}}}"
+        lines.append(rf"\providecommand{head}{{}}\renewcommand{head}{{{body}}}")
     return nbformat.v4.new_markdown_cell("$$\n" + "\n".join(lines) + "\n$$", id="tex-commands")
 
 
@@ -41,15 +43,19 @@ def write_downloads(source, folder):
     nbformat.write(notebook, folder / f"{source.stem}.ipynb")
 
 
+def is_executed(source):
+    """Does this page run? Assignments (`execution_mode: off`) have a notebook of their own."""
+    front = re.match(r"---\n(.*?)\n---\n", source.read_text(encoding="utf-8"), re.S)
+    settings = yaml.safe_load(front[1]) if front else {}
+    return "kernelspec" in settings and settings.get("mystnb", {}).get("execution_mode") != "off"
+
+
 def offer(app, pagename, templatename, context, doctree):
     """Add the line with the two links below the text of an executable page."""
-    metadata = app.env.metadata.get(pagename, {})
-    if doctree is None or "kernelspec" not in metadata:
+    if doctree is None or not is_executed(source := Path(app.env.doc2path(pagename))):
         return
-    folder = Path(app.outdir) / "downloads" / Path(pagename).parent.name
-    write_downloads(Path(app.env.doc2path(pagename)), folder)
-    link = context["pathto"](f"downloads/{Path(pagename).parent.name}/{Path(pagename).name}", 1)
-    context["body"] += LINE.format(link)
+    write_downloads(source, Path(app.outdir) / "downloads")
+    context["body"] += LINE.format(context["pathto"](f"downloads/{source.stem}", 1))
 
 
 def setup(app):

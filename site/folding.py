@@ -21,7 +21,7 @@ class Fold(nodes.TextElement):
 
 
 class FoldDropdowns(SphinxPostTransform):
-    """Turn blocks of the class ``dropdown`` into ``Folded`` ones, once their titles are resolved."""
+    """Turn blocks of the class ``dropdown`` into ``Folded`` ones, after titles are resolved."""
 
     default_priority = 900
     formats = ("html",)

@@ -38,7 +38,7 @@ def node_executable():
 
 @cache
 def server(pid):
-    """One KaTeX process for each Sphinx process (keyed by its id, so that forks do not share a pipe)."""
+    """One KaTeX process for each Sphinx process `pid`, so that forks do not share a pipe."""
     process = subprocess.Popen(
         [node_executable(), str(HERE / "katex_server.mjs")],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8",
@@ -60,7 +60,7 @@ def render(tex, display):
 
 
 def rendered(node, tex, display):
-    """HTML of a formula; an error is a warning at the formula's place and the bare TeX in the page."""
+    """HTML of a formula; an error is a warning at its place and the bare TeX in the page."""
     answer = render(tex, display)
     if "error" in answer:
         logger.warning(
@@ -87,7 +87,7 @@ def neighbour(node, step):
 
 
 def visit_displaymath(self, node):
-    """Displayed formula in a box of its own that scrolls sideways; its number stands beside the box.
+    """Displayed formula in a box that scrolls sideways; its number stands beside the box.
 
     Sphinx counts one number for a block, and so references point at blocks: environments that would
     number their rows themselves are rendered in their starred form.
@@ -108,8 +108,9 @@ def copy_katex(app, exception):
     if exception or app.builder.format != "html":
         return
     target = Path(app.outdir) / "_static" / "katex"
-    shutil.copytree(DIST / "fonts", target / "fonts", dirs_exist_ok=True,
-                    ignore=lambda _, names: [n for n in names if not n.endswith(".woff2")])  # fmt: skip
+    (target / "fonts").mkdir(parents=True, exist_ok=True)
+    for font in (DIST / "fonts").glob("*.woff2"):
+        shutil.copy(font, target / "fonts")
     css = (DIST / "katex.min.css").read_text(encoding="utf-8")
     css = re.sub(r',url\([^)]*\) format\("(?:woff|truetype)"\)', "", css)
     (target / "katex.css").write_text(css, encoding="utf-8")

@@ -19,11 +19,10 @@ UNWANTED = re.compile(
     r"fontawesome\.js|bootstrap\.js|thebe|togglebutton|toggleHint|toggleOpenOnPrint"
     r"|design-tabs|\.min\.css\.map|proof\.css|exercise\.css"
 )
-UNUSED_FILES = (
-    "**/*.map", "**/*.LICENSE.txt", "**/fontawesome.js", "**/bootstrap.js", "**/*thebe*", "**/togglebutton*", "**/vendor",
-    "**/images/logo_*", "**/locales", "**/plus.png", "**/minus.png", "**/file.png", "**/check-solid.svg",
-    "**/design-tabs.js", "**/*webpack-macros.html",
-)  # fmt: skip
+UNUSED_FILES = """
+    *.map *.LICENSE.txt fontawesome.js bootstrap.js *thebe* togglebutton* vendor images/logo_*
+    locales plus.png minus.png file.png check-solid.svg design-tabs.js *webpack-macros.html
+""".split()
 OWN_SHEETS = {"dpnotes.css", "katex.css", "pygments.css"}
 EARLY_MODE = """
 const root = document.documentElement, kept = (key) => localStorage.getItem(key);
@@ -55,7 +54,7 @@ def drop_print_contents(page):
 
 
 def choose_mode_early(page):
-    """Light or dark is settled before the first paint; without JavaScript the style sheets do it."""
+    """Light or dark is settled before the first paint; without scripts the style sheets do it."""
     page.html["data-theme"] = "light"
     for script in page.find_all("script", src=False):
         if script.string and "dataset.mode" in script.string:
@@ -63,7 +62,7 @@ def choose_mode_early(page):
 
 
 def search_on_the_search_page_only(page):
-    """The theme loads the whole search index on every page, for a search box that does not use it."""
+    """The theme loads the search index on every page, for a search box that does not use it."""
     if not page.select_one("#search-results"):
         for tag in page.select(
             'script[src*="searchtools"], script[src*="language_data"], script[src*="searchindex"]'
@@ -161,7 +160,7 @@ def subset_icons(static, used):
 
 
 def dark_without_script(static):
-    """Repeat every dark rule for readers who prefer dark and have no JavaScript to set the theme."""
+    """Repeat every dark rule for readers who prefer dark and have no script to set the theme."""
     rule = re.compile(r"(?<=[{};/])\s*([^{}@;/]*html\[data-theme=\"?dark\"?\][^{}]*)\{([^{}]*)\}")
     for sheet in (
         static / "styles/pydata-sphinx-theme.css",
@@ -215,7 +214,7 @@ def split(tokens, separator):
 
 
 def classes(selector):
-    """Names of the classes that an element must have; those inside :is() and :not() do not count."""
+    """Names of the classes that an element must have; those in :is() and :not() do not count."""
     return {
         token.value
         for dot, token in itertools.pairwise(selector)
@@ -226,7 +225,7 @@ def classes(selector):
 def prune(static):
     """Delete files that no page asks for any more."""
     for pattern in UNUSED_FILES:
-        for path in list(static.glob(pattern)):
+        for path in list(static.rglob(pattern)):
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     for script in static.glob("scripts/*.js"):
         script.write_text(

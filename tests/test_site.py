@@ -1,4 +1,4 @@
-"""The built site in a real browser: every page, wide and narrow, light and dark, with and without scripts.
+"""The built site in a real browser: every page, wide and narrow, light and dark, without script.
 
 Needs the site (`make book`) and Chromium. Without Chromium the tests are skipped, except where CI
 is set, where a missing browser is a failure.
@@ -7,12 +7,14 @@ is set, where a missing browser is a failure.
 import functools
 import http.server
 import os
+import re
 import shutil
 import threading
 from pathlib import Path
 
-import guards
 import pytest
+
+import guards
 
 ROOT = Path(__file__).resolve().parent.parent
 SITE = Path(os.environ.get("DPNOTES_SITE", ROOT / "_build" / "html"))
@@ -127,18 +129,15 @@ def violations(tab):
     found = tab.evaluate(
         "axe.run({resultTypes: ['violations']}).then((result) => result.violations)"
     )
-    return [
-        f"{rule['id']}: {node['html'][:160]} ({'; '.join(c['message'] for c in node['any'] + node['all'] + node['none'])[:200]})"
-        for rule in found
-        for node in rule["nodes"]
-    ]
+    return [f"{rule['id']}: {node['html'][:200]}" for rule in found for node in rule["nodes"]]
 
 
 def sticking_out(tab):
     """Elements that make the page wider than the screen."""
     return tab.evaluate(
         """() => document.documentElement.scrollWidth <= innerWidth ? [] :
-        [...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > innerWidth + 1)
+        [...document.querySelectorAll('body *')]
+        .filter((e) => e.getBoundingClientRect().right > innerWidth + 1)
         .slice(0, 5).map((e) => e.outerHTML.slice(0, 120))"""
     )
 
@@ -215,10 +214,8 @@ def test_link_into_a_folded_block_opens_it(watched):
 
 def folded_ids(path):
     """Ids of the folded blocks of a page."""
-    import re
-
     return re.findall(r'<details[^>]* id="([^"]+)"', path.read_text(encoding="utf-8"))
 
 
 def test_links_and_anchors_resolve():
-    assert list(guards.broken_links([guards.Page(SITE / name, SITE) for name in NAMES], SITE)) == []
+    assert list(guards.broken_links([guards.Page(SITE / name, SITE) for name in NAMES])) == []

@@ -1,0 +1,196 @@
+"""Each guard of the site, and the strict build itself, is seen to refuse a planted fault."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import build
+import guards
+import katex_math
+
+ROOT = Path(__file__).resolve().parent.parent
+CLEAN = """<!DOCTYPE html>
+<html lang="en"><head><title>Page</title>
+<link rel="stylesheet" href="_static/a.css"><script src="_static/a.js"></script></head>
+<body><h1 id="top">Title</h1>
+<p>A <a href="https://example.org/">link abroad</a>, <a href="#top">one here</a>, a formula
+<span class="katex"><annotation>\\frac{1}{2}</annotation></span>, code <code>$HOME</code>.</p>
+<figure><svg role="img" aria-label="A curve"><use href="#top"/></svg></figure>
+<img src="_static/a.png" alt="A dot"></body></html>"""
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A site of one page without a fault."""
+    (tmp_path / "_static").mkdir()
+    for name, text in {"a.css": "p{color:red}", "a.js": "let a = 1;", "a.png": ""}.items():
+        (tmp_path / "_static" / name).write_text(text)
+    (tmp_path / "page.html").write_text(CLEAN)
+    return tmp_path
+
+
+def with_planted(site, fault):
+    """The faults found after `fault` is put into the page."""
+    (site / "page.html").write_text(CLEAN.replace("</h1>", f"</h1>{fault}"))
+    return guards.check_site(site)
+
+
+def test_clean_page_passes(site):
+    assert guards.check_site(site) == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        ('<script src="https://cdn.example/a.js"></script>', "loads https://cdn.example"),
+        ('<link rel="stylesheet" href="//fonts.example/a.css">', "loads //fonts.example"),
+        ('<link rel="preconnect" href="https://fonts.example">', "loads https://fonts.example"),
+        ('<img src="https://cdn.example/a.png" alt="A dot">', "loads https://cdn.example"),
+        ('<div style="background: url(https://cdn.example/a.png)"></div>', "loads https://cdn"),
+        ("<style>@import 'https://fonts.example/a.css';</style>", "loads https://fonts.example"),
+        ("<script>fetch('https://count.example/visit')</script>", "loads https://count.example"),
+        ('<iframe src="http://cdn.example/"></iframe>', "loads http://cdn.example"),
+        ('<img src="_static/a.png">', "no description: <img"),
+        ('<img src="_static/a.png" alt=" ">', "no description: <img"),
+        ('<svg role="img"><path d="M0 0"/></svg>', "no description: <svg>"),
+        ("<p>so $$x = 1$$</p>", "unrendered '$'"),
+        ("<p>so \\(x\\)</p>", "unrendered '\\\\('"),
+        ("<p>so \\frac{1}{2}</p>", "unrendered '\\\\frac'"),
+        ("<p>as {prf:ref}t-9 says</p>", "unrendered '{prf:ref}'"),
+        ('<p><span class="katex-error">x</span></p>', "an error shows in the page"),
+        ('<p id="top">again</p>', "id 'top' occurs 2 times"),
+        ('<p><a href="none.html">x</a></p>', "none.html leads nowhere"),
+        ('<p><a href="page.html#none">x</a></p>', "names a place that does not exist"),
+        ("<pre>### BEGIN HIDDEN TESTS</pre>", "contains 'BEGIN HIDDEN TESTS'"),
+    ],
+)
+def test_planted_fault_is_found(site, fault, says):
+    assert any(says in found for found in with_planted(site, fault))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.css", "@font-face{src:url(https://fonts.example/a.woff2)}"),
+        ("a.js", 'importScripts("https://cdn.example/a.js")'),
+        ("a.js", "const a = await import('https://cdn.example/a.mjs')"),
+    ],
+)
+def test_foreign_load_of_an_asset_is_found(site, name, text):
+    (site / "_static" / name).write_text(text)
+    assert any("loads https://" in found for found in guards.check_site(site))
+
+
+def test_raw_sources_and_solutions_are_found(site):
+    (site / "_sources").mkdir()
+    (site / "_sources" / "a.md").write_text("### BEGIN SOLUTION")
+    found = guards.check_site(site)
+    assert any("publishes raw sources" in fault for fault in found)
+    assert any("BEGIN SOLUTION" in fault for fault in found)
+
+
+def test_partial_site_may_have_dangling_links(site):
+    (site / "page.html").write_text(CLEAN.replace("</h1>", '</h1><a href="other.html">x</a>'))
+    assert guards.check_site(site, partial=True) == []
+
+
+@pytest.mark.parametrize(
+    "tex",
+    [r"\frac{1}{", r"\undefinedcommand", r"a \\ b", r"\begin{align} x", "x_1_2"],
+)
+def test_bad_tex_is_an_error(tex):
+    assert "error" in katex_math.render(tex, True)
+
+
+def test_good_tex_is_html_and_mathml():
+    html = katex_math.render(r"\Pr[\M(x) \in S] \le e^{\eps} \norm{x}", False)["html"]
+    assert "<math" in html and 'class="katex-html" aria-hidden="true"' in html
+
+
+FAILING = """---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+
+# A page
+
+```{code-cell} ipython3
+1 / 0
+```
+"""
+FAULTY = """# A page
+
+A formula $\\frac{1}{$ and {eq}`eq-none`, {prf:ref}`t-none`, {cite:t}`nobody`, {term}`nothing`.
+
+:::{prf:theorem} T
+:label: t-1
+so$$
+x
+$$
+:::
+
+:::{note}
+:class: dropdown
+A fold without a title.
+:::
+"""
+COMPLAINTS = (
+    "KaTeX parse error",
+    "equation not found",
+    "label 't-none' not found",
+    "could not find bibtex key",
+    "term not in glossary",
+    "unrendered '$'",
+    "a folded block needs a title",
+)
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory):
+    """A book of one page, built by the project's own build."""
+    root = tmp_path_factory.mktemp("book")
+    for name in ("site", "ledger"):
+        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("_config.yml", "package.json", "package-lock.json", ".npmrc"):
+        shutil.copy2(ROOT / name, root / name)
+    build.install_node_modules(ROOT)
+    (root / "node_modules").symlink_to(ROOT / "node_modules")
+    (root / "_toc.yml").write_text("format: jb-book\nroot: chapters/intro\n")
+    (root / "chapters").mkdir()
+    shutil.copy(ROOT / "chapters" / "references.bib", root / "chapters")
+    return root
+
+
+def build_page(book, text):
+    """Build the book with this page; returns the finished process."""
+    (book / "chapters" / "intro.md").write_text(text)
+    command = [sys.executable, "site/build.py"]
+    return subprocess.run(command, cwd=book, capture_output=True, text=True, timeout=120)
+
+
+def test_clean_book_builds(book):
+    done = build_page(book, "# A page\n\nWith $x$.\n")
+    assert done.returncode == 0, done.stderr
+    assert (book / "_build" / "html" / "chapters" / "intro.html").exists()
+
+
+def test_build_refuses_what_it_warns_of(book):
+    done = build_page(book, FAULTY)
+    assert done.returncode == 1
+    assert [complaint for complaint in COMPLAINTS if complaint not in done.stderr] == []
+
+
+def test_failing_cell_fails_the_build_and_the_next_one(book):
+    for _ in range(2):
+        done = build_page(book, FAILING)
+        assert done.returncode == 1
+        assert "ZeroDivisionError" in done.stderr
