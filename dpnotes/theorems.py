@@ -42,12 +42,12 @@ __all__ += _calibration.__all__  # the Gaussian formulas have a room of their ow
 
 
 def laplace_scale(sensitivity=1.0, epsilon=1.0):
-    """Least scale b of Laplace noise that is epsilon-DP: l1 sensitivity / epsilon (T-laplace, F-3.6)."""
+    """Least scale of Laplace noise for epsilon-DP: l1 sensitivity/epsilon (T-laplace, F-3.6)."""
     return positive("sensitivity", sensitivity) / positive("epsilon", epsilon)
 
 
 def laplace_accuracy(beta, entries=1, sensitivity=1.0, epsilon=1.0):
-    """Error that none of `entries` Laplace answers exceeds, except with probability <= beta (F-3.8).
+    """Error that `entries` Laplace answers all keep, except with probability <= beta (F-3.8).
 
     ln(entries/beta) sensitivity/epsilon: a union bound over the entries, no independence needed.
     """
