@@ -29,7 +29,7 @@ class Page:
         """The code cells as (options, lines of code)."""
         found = []
         for body in CELL.findall(self.text):
-            option = re.match(r"(---\n.*?^---\n|(?:^:.*\n)*)", body, re.M | re.S)[0]
+            option = re.match(r"(---\n.*?^---\n|(?:^:[^\n]*\n)*)", body, re.M | re.S)[0]
             code = [line for line in body[len(option) :].splitlines() if line.strip()]
             found.append((option, code))
         return found
@@ -105,6 +105,12 @@ def unseeded_randomness(page):
     return found
 
 
+def glue(page):
+    """A hidden glue output is stripped from the executed notebook, so nothing could compare it."""
+    code = "\n".join(line for _, lines in page.cells() for line in lines)
+    return ["glue with display=False: tag the cell instead"] * ("display=False" in code)
+
+
 def exercises(page):
     """Enough exercises, each with a folded solution."""
     asked = re.findall(
@@ -124,5 +130,6 @@ RULES = (
     unlabelled_claims,
     strange_labels,
     unseeded_randomness,
+    glue,
     exercises,
 )

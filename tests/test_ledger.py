@@ -74,7 +74,7 @@ def test_evidence_of_the_build_covers_every_finished_claim():
 def test_a_missing_block_source_test_or_correction_is_found():
     claim = {"id": "T-9", "chapter": "x", "printed": "wrong"}
     assert len(list(problems(claim, lint.Page("x", ""), set()))) == 3
-    block = ":::{prf:theorem} T\n:label: t-9\nIt holds.{}\n:::\n"
-    assert "no source in its block" in problems(claim, lint.Page("x", block.format("")), {"T-9"})
-    sourced = lint.Page("x", block.format(" {source}`T-9 (6.8)`"))
+    block = ":::{prf:theorem} T\n:label: t-9\nIt holds.\n:::\n"
+    assert "no source in its block" in problems(claim, lint.Page("x", block), {"T-9"})
+    sourced = lint.Page("x", block.replace("holds.", "holds. {source}`T-9 (6.8)`"))
     assert list(problems({**claim, "correction": "so"}, sourced, {"T-9"})) == []

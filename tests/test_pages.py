@@ -29,6 +29,7 @@ FAULTS = {
     lint.unlabelled_claims: ":::{prf:theorem} A claim\nIt holds.\n:::\n",
     lint.strange_labels: ":::{prf:theorem} A claim\n:label: t-999\nIt holds.\n:::\n",
     lint.unseeded_randomness: cell("rng = np.random.default_rng()"),
+    lint.glue: cell('glue("planted-x", x, display=False)'),
     lint.exercises: "```{exercise} Alone\n:label: ex-alone\nProve it.\n```\n",
 }
 
@@ -50,6 +51,11 @@ def test_unused_equation_label_is_found():
     page = lint.Page("planted", "text\n\n$$\nx = 1\n$$ (eq-planted-lonely)\n")
     assert lint.unused_labels(page, page.text)
     assert not lint.unused_labels(page, page.text + "see {eq}`eq-planted-lonely`")
+
+
+def test_lines_of_a_cell_with_options_are_counted():
+    page = lint.Page("planted", cell("x = 1", "y = 2", options=":tags: [hide-input]\n"))
+    assert [len(code) for _, code in page.cells()] == [2]
 
 
 def test_a_multiline_block_of_tags_is_read():
