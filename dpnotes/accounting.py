@@ -22,6 +22,9 @@ from .steps import Finite, Gaussian
 __all__ = ["PrivacyLoss", "calibrate"]
 
 
+TRUSTED = 1e-6  # relative error of a tail beyond which a new line is drawn
+
+
 class PrivacyLoss:
     """The privacy loss of a mechanism, or of several run one after the other.
 
@@ -291,14 +294,15 @@ class Integral:
         side = 1 if delta <= 0.5 else -1
         target = log(delta) if side > 0 else log1p(-delta)
         start = contour.saddle_for(self.parts, side, target)
-        for _ in range(4):
+        for _ in range(20):
+            start = (start[0], max(0.0, start[1]), start[2])
             line = contour.line(self.parts, side, start)
             if line is None:
                 return self._lattice_epsilon(start, target)
-            value = _newton(line, side, start[1], target)
-            if contour.sums(line, value)[3] < 1e-9:
+            value, done = _newton(line, side, start[1], target)
+            if done:
                 break
-            start = (start[0], value, target)
+            start = contour.saddle_at(self.parts, side, value)
         return _certify(line, side, value, target)
 
     def _lattice_epsilon(self, start, target):
@@ -325,16 +329,20 @@ class Integral:
 
 
 def _newton(line, side, epsilon, target):
-    """Solve log tail(e) = target on one line: the values of K serve all iterations."""
+    """Solve log tail(e) = target, e >= 0, on one line: the values of K serve all iterations.
+
+    Returns e and whether it is the answer; if not, e is where a new line is needed.
+    """
     for _ in range(50):
-        value, slope, _, _ = contour.sums(line, epsilon)
+        value, slope, above, below = contour.sums(line, epsilon)
+        if max(above, below) > TRUSTED:
+            return epsilon, False
         step = side * (value - target) / exp(slope - value)
         limit = 0.25 * line.period
-        step = min(max(step, -limit), limit)
-        epsilon += step
-        if abs(step) <= 2e-16 * abs(epsilon):
+        old, epsilon = epsilon, max(0.0, epsilon + min(max(step, -limit), limit))
+        if abs(epsilon - old) <= 2e-16 * epsilon:
             break
-    return epsilon
+    return epsilon, True
 
 
 def _certify(line, side, epsilon, target):
