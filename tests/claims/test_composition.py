@@ -5,6 +5,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from scipy.stats import binom
 
 import dpnotes as dp
@@ -20,7 +21,7 @@ MEANS = (
 
 
 def pure_tree(rng, epsilon, sizes, count):
-    """`count` adaptive compositions whose rounds are epsilon-indistinguishable: two lists of kernels."""
+    """`count` adaptive compositions of epsilon-indistinguishable rounds: two lists of kernels."""
     p, q, before = [], [], ()
     for size in sizes:
         laws = close_laws(rng, epsilon, size, count * math.prod(before))
@@ -31,7 +32,7 @@ def pure_tree(rng, epsilon, sizes, count):
 
 
 def approximate_tree(rng, epsilons, deltas, sizes, count):
-    """The same with (epsilon, delta)-indistinguishable rounds: random processings of leaky coins."""
+    """The same with (epsilon, delta)-indistinguishable rounds: processed leaky coins."""
     p, q, before = [], [], ()
     for epsilon, delta, size in zip(epsilons, deltas, sizes, strict=True):
         kernel = rng.dirichlet(np.full(size, 0.3), (count, *before, 4))
@@ -458,8 +459,8 @@ def test_conditioning_on_all_events_changes_the_rounds_before():
     equal(scaled_f.sum(-1), 1 - delta)
     slip(
         "T-18",
-        f"ε = 0.5, δ = 0.2, round 1 a coin, round 2 leaks with probability δ after one of its sides "
-        f"only: given E = E₁ ∩ E₂ and F = F₁ ∩ F₂ the laws of round 1 are {ratio:.4f}-, not "
+        f"ε = 0.5, δ = 0.2, round 1 a coin, round 2 leaks with probability δ after one of its "
+        f"sides only: given E = E₁ ∩ E₂ and F = F₁ ∩ F₂ the laws of round 1 are {ratio:.4f}-, not "
         "0.5-indistinguishable",
     )
 
@@ -484,8 +485,8 @@ def test_the_books_theorem_and_its_misprint():
     at_most(np.log(2) * k, printed(np.log(2), k, beta))  # ... but useless
     slip(
         "F-3.20",
-        f"k = 100 rounds of ε = 0.01, δ' = 1e-6: printed ε' = {printed(0.01, 100, 1e-6):.2f}, right "
-        f"{book_bound(0.01, 100, 1e-6):.4f}, basic composition 1; at ε = 0 the printed bound is still "
+        f"k = 100 rounds of ε = 0.01, δ' = 1e-6: printed {printed(0.01, 100, 1e-6):.2f}, right "
+        f"{book_bound(0.01, 100, 1e-6):.4f}, basic composition 1; at ε = 0 it is still "
         f"{printed(0.0, 100, 1e-6):.2f}",
     )
 
@@ -526,8 +527,8 @@ def test_slides_theorem_and_the_promised_half():
     values += [dp.optimal_composition(0.1, 1000, 1e-6)]
     slip(
         "U-advanced",
-        f"k = 1000, ε = 0.1, δ' = 1e-6: ε' = {values[0]:.2f} with the constant 2, {values[1]:.2f} with "
-        f"1/2, and {values[2]:.2f} is the best possible",
+        f"k = 1000, ε = 0.1, δ' = 1e-6: ε' = {values[0]:.2f} with the constant 2, {values[1]:.2f} "
+        f"with 1/2, and {values[2]:.2f} is the best possible",
     )
 
 
@@ -717,8 +718,9 @@ def test_variance_of_k_laplace_answers():
     holds(np.array([spent > epsilon, far > delta]))
     slip(
         "A-basic-vs-advanced",
-        f"k = 100, ε = 1, δ = 3e-7: queries that are ε/√(2k log(1/δ))-DP compose to ε' = {spent:.4f} by "
-        "the theorem, above ε (by ε²/(4 log(1/δ)), the notes' “ε²/60”); and at ε = 12, k = 10⁶ the "
+        "k = 100, ε = 1, δ = 3e-7: queries that are ε/√(2k log(1/δ))-DP compose to "
+        f"ε' = {spent:.4f} by the theorem, above ε (by ε²/(4 log(1/δ)), the "
+        "notes' “ε²/60”); and at ε = 12, k = 10⁶ the "
         f"exact δ of randomized response so tuned is {far:.1e}, above 3e-7",
     )
 
@@ -729,7 +731,7 @@ def test_variance_of_k_laplace_answers():
 def test_splitting_delta():
     rng = np.random.default_rng(35)
     k = np.ceil(np.exp(rng.uniform(0, 10, 2000))) + 1
-    delta = np.exp(rng.uniform(-30, -1, 2000))
+    delta = np.exp(rng.uniform(-30, -1.01, 2000))
 
     def product(share, constant=1.0):
         return np.log(constant * k / ((1 - share) * delta)) * np.log(1 / (share * delta))
@@ -738,6 +740,17 @@ def test_splitting_delta():
         for constant in (1.0, 1.25):
             at_most(product(better, constant), product(worse, constant))
 
+    for n, d in zip(k[:300], delta[:300], strict=True):  # the equation of the best share
+        top = lambda s, n=n, d=d: np.log(1.25 * n / ((1 - s) * d)) * np.log(1 / (s * d))  # noqa: E731
+        low = brentq(
+            lambda s, n=n, d=d: (
+                s * np.log(1 / (s * d)) - (1 - s) * np.log(1.25 * n / ((1 - s) * d))
+            ),
+            1e-9,
+            1 - 1e-9,
+        )
+        holds(np.array([low > 0.5]))
+        at_most(top(low), top(np.linspace(0.001, 0.999, 99)))
     check(0.5, 1 / (k + 1))  # delta' = delta/2 against delta' = delta_0 = delta/(k+1)
     holds(product(0.5) < product(1 / (k + 1)))
     must_fail(check, 1 / (k + 1), 0.5)
@@ -745,8 +758,6 @@ def test_splitting_delta():
         share, sigma = dp.best_delta_split(epsilon, delta_one, n)
         others = np.linspace(0.01, 0.99, 99)
         at_most(sigma, dp.gaussian_sigma_split(others, epsilon, delta_one, n), rtol=1e-9)
-        odds = math.log(1.25 * n / ((1 - share) * delta_one)) / math.log(1 / (share * delta_one))
-        equal(share / (1 - share), odds, rtol=0.1)  # the stationarity condition of the product
         exact = math.sqrt(n) * dp.gaussian_sigma(epsilon, delta_one)
         at_most(3 * exact, sigma)  # the exact calibration needs less than a third
     half, last = (dp.gaussian_sigma_split(s, 1.0, 1e-6, 100) ** 2 for s in (0.5, 1 / 101))
@@ -754,9 +765,9 @@ def test_splitting_delta():
     exact = 100 * dp.gaussian_sigma(1.0, 1e-6) ** 2
     slip(
         "A-delta-split",
-        f"k = 100, ε = 1, δ = 1e-6: variance {last:,.0f} with δ' = δ/(k+1), {half:,.0f} with δ' = δ/2, "
-        f"{best:,.0f} with the best split, {exact:,.0f} by the exact calibration; δ' = δ, as transcribed, "
-        "leaves δ₀ = 0, for which no σ is finite",
+        f"k = 100, ε = 1, δ = 1e-6: variance {last:,.0f} with δ' = δ/(k+1), {half:,.0f} with "
+        f"δ' = δ/2, {best:,.0f} with the best split, {exact:,.0f} by the exact calibration; "
+        "δ' = δ, as transcribed, leaves δ₀ = 0, for which no σ is finite",
     )
     with pytest.raises(ValueError, match="share"):
         dp.gaussian_sigma_split(1.0, 1.0, 1e-6, 100)
@@ -948,6 +959,21 @@ def test_optimal_composition_against_another_library():
         at_most(ours, other)  # it stops at the losses of the binomial, multiples of 2 epsilon
         at_most(other, ours + 2 * epsilon)
         equal(dp.optimal_composition_delta(epsilon, k, other) <= delta, True)
+
+
+def test_numbers_printed_in_practice():
+    """The values that the page prints beside calls of another library."""
+    import dp_accounting
+    from dp_accounting.pld import accountant, common
+
+    round_ = common.DifferentialPrivacyParameters(0.1, 0)
+    equal(accountant.advanced_composition(round_, 100, 1e-6), 4.8, rtol=1e-9)
+    pld = dp_accounting.pld.PLDAccountant()
+    pld.compose(dp_accounting.LaplaceDpEvent(10.0), 100)
+    equal(pld.get_epsilon(1e-6), 4.6927, rtol=1e-5)
+    equal(dp.laplace(scale=10.0).compose(100).epsilon(1e-6), 4.6927, rtol=1e-5)
+    with pytest.raises(OverflowError), pytest.warns(RuntimeWarning):
+        accountant.advanced_composition(round_, 2000, 1e-6)
 
 
 @pytest.mark.claim("X-optimal", by=("losses.randomized_response", "optimal.optimal_composition"))
