@@ -99,7 +99,7 @@ def test_partial_site_may_have_dangling_links(site):
 
 @pytest.mark.parametrize(
     "tex",
-    [r"\frac{1}{", r"\undefinedcommand", r"a \\ b", r"\begin{align} x", "x_1_2"],
+    [r"\frac{1}{", r"\undefinedcommand", r"\begin{align} x", "x_1_2"],
 )
 def test_bad_tex_is_an_error(tex):
     assert "error" in katex_math.render(tex, True)
