@@ -10,19 +10,16 @@ each direction the cheapest exact method answers:
 4. where that decays too slowly: losses moved to a fine lattice, on the safe side (``lattice``).
 """
 
-from math import exp, expm1, inf, log, log1p
+from math import exp, log
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from . import closed, contour, lattice
-from ._validate import count, nonnegative, order, positive, positive_probability, probability
-from .steps import Finite, Gaussian
+from ._validate import count, nonnegative, order, positive_probability, probability
+from .curves import Direction, least_error
+from .steps import Gaussian
 
 __all__ = ["PrivacyLoss", "calibrate"]
-
-
-TRUSTED = 1e-6  # relative error of a tail beyond which a new line is drawn
 
 
 class PrivacyLoss:
@@ -38,7 +35,7 @@ class PrivacyLoss:
         self._parts = _merged(parts)
         other = _merged([(step.flipped(), k) for step, k in self._parts])
         directions = [self._parts] if other == self._parts else [self._parts, other]
-        self._directions = [_Direction(parts) for parts in directions]
+        self._directions = [Direction(parts) for parts in directions]
 
     def __add__(self, other):
         """Both mechanisms, each with its own randomness."""
@@ -116,7 +113,7 @@ class PrivacyLoss:
             mu = self._parts[0][0].mu * self._parts[0][1] ** 0.5
             return float(ndtr(-ndtri(alpha) - mu))
         first, second = self._directions[0], self._directions[-1]
-        return min(_least_error(first, second, alpha), _least_error(second, first, alpha))
+        return min(least_error(first, second, alpha), least_error(second, first, alpha))
 
     def __repr__(self):
         return "PrivacyLoss(" + " + ".join(f"{k} x {step}" for step, k in self._parts) + ")"
@@ -183,215 +180,6 @@ def _interpolate(points):
             t *= other / (other - value)
         total += t
     return total
-
-
-class _Direction:
-    """One direction of the pair: every answer is (low, value, high)."""
-
-    def __init__(self, parts):
-        self.parts = parts
-        self.infinite = -expm1(sum(k * log1p(-step.infinite) for step, k in parts if step.infinite < 1)) if all(step.infinite < 1 for step, _ in parts) else 1.0
-
-    def delta(self, epsilon):
-        if self.infinite == 1:
-            return 1.0, 1.0, 1.0
-        found = _method(self.parts).delta(epsilon)
-        return tuple(min(1.0, self.infinite + f) for f in found)
-
-    def epsilon(self, delta):
-        if delta == 1:
-            return 0.0, 0.0, 0.0
-        if delta < self.infinite:
-            return inf, inf, inf
-        if delta == self.infinite:
-            top = max(0.0, sum(k * max(step.losses) if isinstance(step, Finite) else k * step.top() for step, k in self.parts))
-            return top, top, top
-        found = _method(self.parts).epsilon(delta - self.infinite)
-        return tuple(max(0.0, f) for f in found)
-
-    def certainly_meets(self, epsilon, delta):
-        """Whether Chernoff's bound (the best RDP bound) shows (epsilon, delta)-DP."""
-        if self.infinite or not 0 < delta < 1 or not 0 < epsilon < inf:
-            return False
-        return contour.log_chernoff(self.parts, epsilon, log(delta)) < log(delta)
-
-    def renyi(self, alpha):
-        if alpha == 1:
-            return sum(k * step.mean() for step, k in self.parts)
-        if self.infinite:
-            return inf
-        if alpha == inf:
-            return sum(k * step.top() for step, k in self.parts)
-        return float(contour.total(self.parts, np.array([alpha - 1]))[0]) / (alpha - 1)
-
-
-def _method(parts):
-    step, k = parts[0]
-    if len(parts) == 1 and k == 1 and closed.has_closed_form(step):
-        return closed.Single(step)
-    if all(isinstance(step, Finite) for step, _ in parts):
-        if len(parts) == 1 and len(step.losses) == 2:
-            return Binomial(step, k)
-        exact = lattice.enumerated(parts)
-        if exact is not None:
-            return Exact(exact)
-    return Integral(parts)
-
-
-class Exact:
-    """A Curve without any error but round-off."""
-
-    def __init__(self, curve, rounding=1e-12):
-        self.curve, self.rounding = curve, rounding
-
-    def delta(self, epsilon):
-        value = exp(self.curve.log_delta(epsilon))
-        return value * (1 - self.rounding), value, min(1.0, value * (1 + self.rounding))
-
-    def epsilon(self, delta):
-        value = self.curve.epsilon(log(delta))
-        pad = self.rounding * abs(value)
-        return value - pad, value, value + pad
-
-
-class Binomial:
-    """Two losses, k rounds: the window of the binomial law that the query needs."""
-
-    def __init__(self, step, k):
-        self.step, self.k = step, k
-
-    def _curve(self, find, value):
-        start = find([(self.step, self.k)], 1, value) if self.k > 20_000 else (0.0,)
-        return Exact(lattice.two_point(self.step, self.k, start[0]))
-
-    def delta(self, epsilon):
-        return self._curve(contour.saddle_at, epsilon).delta(epsilon)
-
-    def epsilon(self, delta):
-        return self._curve(contour.saddle_for, log(delta)).epsilon(delta)
-
-
-class Integral:
-    """The contour integral, or the lattice where the integrand decays too slowly."""
-
-    def __init__(self, parts):
-        self.parts = parts
-
-    def delta(self, epsilon):
-        side = 1 if epsilon >= contour.derivatives(self.parts, np.zeros(1))[1][0] else -1
-        start = contour.saddle_at(self.parts, side, epsilon)
-        if start[2] < -800:
-            return 0.0, 0.0, 0.0
-        line = contour.line(self.parts, side, start)
-        if line is None:
-            return tuple(exp(f) for f in lattice.spread(self.parts, start).log_bounds(epsilon))
-        log_tail, _, above, below = contour.sums(line, epsilon)
-        tail = exp(log_tail)
-        found = tail * max(0.0, 1 - below), tail, min(1.0, tail * (1 + above))
-        return found if side > 0 else tuple(1 - f for f in reversed(found))
-
-    def epsilon(self, delta):
-        side = 1 if delta <= 0.5 else -1
-        target = log(delta) if side > 0 else log1p(-delta)
-        start = contour.saddle_for(self.parts, side, target)
-        for _ in range(20):
-            start = (start[0], max(0.0, start[1]), start[2])
-            line = contour.line(self.parts, side, start)
-            if line is None:
-                return self._lattice_epsilon(start, target)
-            value, done = _newton(line, side, start[1], target)
-            if done:
-                break
-            start = contour.saddle_at(self.parts, side, value)
-        return _certify(line, side, value, target)
-
-    def _lattice_epsilon(self, start, target):
-        for _ in range(3):
-            spread = lattice.spread(self.parts, start)
-            value = spread.curve.epsilon(target)
-            if spread.curve.loss[0] + 0.01 * np.ptp(spread.curve.loss) < value:
-                break
-            start = (start[0], value, target)
-        return self._enclose(spread, value, target)
-
-    def _enclose(self, spread, value, target):
-        """Widen until the bounds on delta agree, or fall back on 0 and on Chernoff's bound."""
-        low, high = 0.0, contour.chernoff_epsilon(self.parts, target)
-        for width in 1e-13 * abs(value) * 4.0 ** np.arange(24):
-            if spread.log_bounds(value + width)[2] <= target:
-                high = min(high, value + width)
-                break
-        for width in 1e-12 * abs(value) * 2.0 ** np.arange(40):
-            if spread.log_bounds(value - width)[0] >= target:
-                low = value - width
-                break
-        return low, min(value, high), high
-
-
-def _newton(line, side, epsilon, target):
-    """Solve log tail(e) = target, e >= 0, on one line: the values of K serve all iterations.
-
-    Returns e and whether it is the answer; if not, e is where a new line is needed.
-    """
-    for _ in range(50):
-        value, slope, above, below = contour.sums(line, epsilon)
-        if max(above, below) > TRUSTED:
-            return epsilon, False
-        step = side * (value - target) / exp(slope - value)
-        limit = 0.25 * line.period
-        old, epsilon = epsilon, max(0.0, epsilon + min(max(step, -limit), limit))
-        if abs(epsilon - old) <= 2e-16 * epsilon:
-            break
-    return epsilon, True
-
-
-def _certify(line, side, epsilon, target):
-    """(low, e, high): at high the upper bound of delta is below the target, at low the lower."""
-    value, slope, above, below = contour.sums(line, epsilon)
-    pad = 1e-15 * abs(epsilon) + 1e-300
-    ends = []
-    for way in (-1, 1):
-        width = pad + 1.01 * max(above, below) / exp(slope - value)
-        for _ in range(60):
-            end = epsilon + way * width
-            value_end, _, up, down = contour.sums(line, end)
-            error = log1p(up) if way * side > 0 else (log1p(-down) if down < 1 else -inf)
-            if way * side * (value_end + error - target) <= 0:
-                break
-            width *= 2
-        ends.append(end)
-    return ends[0], epsilon, ends[1]
-
-
-def _least_error(first, second, alpha):
-    """max over real e of 1 - delta_second(e) - alpha e^e and its mirror image: the lower
-    boundary of all tests, one supporting line a value of e; unimodal in e."""
-
-    def line(e):
-        if e >= 0:
-            return 1 - second.delta(e)[1] - alpha * exp(min(e, 700.0))
-        return exp(e) * (1 - first.delta(-e)[1] - alpha)
-
-    ratio = 0.5 * (5**0.5 - 1)
-    low, high = -_span(first), _span(second)
-    a, b = high - ratio * (high - low), low + ratio * (high - low)
-    at_a, at_b = line(a), line(b)
-    best = max(0.0, line(0.0))
-    while high - low > 1e-9:
-        if at_a >= at_b:
-            high, b, at_b = b, a, at_a
-            a = high - ratio * (high - low)
-            at_a = line(a)
-        else:
-            low, a, at_a = a, b, at_b
-            b = low + ratio * (high - low)
-            at_b = line(b)
-        best = max(best, at_a, at_b)
-    return best
-
-
-def _span(way):
-    return way.epsilon(way.infinite + (1 - way.infinite) * 1e-18)[2] + 1e-9
 
 
 def _merged(parts):

@@ -6,7 +6,8 @@ from math import exp, expm1, inf, log, log1p, pi, sqrt
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
-from .steps import Gaussian, Laplace, SampledGaussian
+from .sampled import SampledGaussian
+from .steps import Gaussian, Laplace
 
 __all__ = []
 

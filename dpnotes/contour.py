@@ -18,6 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .laws import EPS
+
 __all__ = []
 
 TOLERANCE = 1e-14  # of aliases and of the cut, relative to the tail
@@ -110,6 +112,12 @@ def _locate(parts, side, column, target):
     return tuple(float(x[0]) for x in saddles(parts, side, t)[:3])
 
 
+def truncated(parts, log_tail):
+    """The parts without outcomes that together have less than exp(-80) of this tail."""
+    rounds = sum(k for _, k in parts)
+    return tuple((step.truncated(log_tail - 80 - np.log(rounds)), k) for step, k in parts)
+
+
 def chernoff_table(parts, log_tail):
     """c > 0 around the saddle point for this tail, and K(c) + C(c)."""
     c = saddle_for(parts, 1, log_tail)[0] * np.geomspace(0.3, 3.0, 25)
@@ -128,17 +136,18 @@ def chernoff_epsilon(parts, log_tail):
     return float(np.min((values - log_tail) / c))
 
 
-def plan(parts, side, c, epsilon, log_tail):
+def plan(parts, side, c, epsilon, log_tail, limit=np.inf):
     """(c, P, rivals): the line with the shortest period whose aliases are negligible.
 
     The alias at m < 0 is bounded by a rival c' < c, that at m > 0 by one at c' > c, each by
-    exp(A' - |c - c'| P) with A' = K(c') + C(c') - c' e; all are read from one table of K.
+    exp(A' - |c - c'| P) with A' = K(c') + C(c') - c' e; all are read from one table of K, of which
+    only c' <= limit counts.
     """
     near = np.geomspace(0.003, 2.0, 14)
     shifts = np.concatenate([-near[::-1], [0.0], near])
     t = (np.log(c) if side > 0 else np.log(-1 / c - 1)) + shifts
     table = abscissa(side, t)
-    values = derivatives(parts, table)[0] + chernoff(table)
+    values = np.where(table <= limit, derivatives(parts, table)[0] + chernoff(table), np.inf)
     ends, at_ends = ([0.0], [0.0]) if side > 0 else ([-1.0, 0.0], [0.0, 0.0])
     rivals = np.array([np.concatenate([ends, table]), np.concatenate([at_ends, values])])
     exponent = rivals[1] - rivals[0] * epsilon - log_tail - np.log(TOLERANCE)
@@ -147,8 +156,9 @@ def plan(parts, side, c, epsilon, log_tail):
         period = exponent / np.abs(gap)
     above = np.where(gap > 0, period, np.inf).min(axis=1)
     below = np.where(gap < 0, period, np.inf).min(axis=1)
-    loss = values - chernoff(table) - table * epsilon + log_kernel(table)
+    loss = np.where(np.isfinite(values), values, 1e300) - chernoff(table) - table * epsilon + log_kernel(table)
     cost = np.where(loss - loss.min() < 2.5, np.maximum(above, below), np.inf)
+    cost = np.where(table <= limit, cost, np.inf)
     best = int(np.argmin(cost))
     return float(table[best]), 1.001 * float(cost[best]), rivals
 
@@ -168,7 +178,7 @@ def cut_height(parts, c, log_room, most):
 def line(parts, side, start):
     """The line for a saddle point ``start`` = (c, e, log tail), or None if it is too long."""
     _, epsilon, log_tail = start
-    c, period, rivals = plan(parts, side, *start)
+    c, period, rivals = plan(parts, side, *start, min(s.smooth_limit() for s, _ in parts))
     if not np.isfinite(period):
         return None
     cumulant = float(total(parts, np.array([c]))[0])
@@ -199,10 +209,9 @@ def sums(on, epsilon):
     slope = abs(float(terms.sum().real))
     terms = terms / z
     value = abs(float(terms.sum().real))
-    eps = np.finfo(float).eps
     front = on.cumulant - on.c * epsilon
-    rounding = np.abs(terms) @ (on.noise + eps * (8 + np.abs(epsilon * on.y)))
-    rounding += value * eps * (16 + abs(on.cumulant) + abs(on.c * epsilon))
+    rounding = np.abs(terms) @ (on.noise + EPS * (8 + np.abs(epsilon * on.y)))
+    rounding += value * EPS * (16 + abs(on.cumulant) + abs(on.c * epsilon))
     unit = np.log(2 / on.period)
     cut = np.exp(min(on.log_cut - unit, 0.0))
     exponent = on.rivals[1] - on.rivals[0] * epsilon - front - unit

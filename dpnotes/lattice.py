@@ -18,14 +18,14 @@ import numpy as np
 from scipy.special import gammaln
 
 from . import contour
-from .steps import Finite, Laplace, exp_excess, log_sum_exp
+from .laws import EPS, exp_excess, log_sum_exp
+from .steps import Finite, Laplace
 
 __all__ = []
 
 MOST_VALUES = 300_000  # of an enumerated sum
 SIZE = 2**20  # of the FFT, at most
 MOST_CELLS = 500_000  # of one step
-EPS = np.finfo(float).eps
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ import numpy as np
 
 from ._validate import distribution, nonnegative, positive, probability, scalar
 from .accounting import PrivacyLoss
-from .steps import Finite, Gaussian, Laplace, SampledGaussian
+from .sampled import SampledGaussian
+from .steps import Finite, Gaussian, Laplace
 
 __all__ = ["finite", "gaussian", "laplace", "randomized_response", "subsample"]
 

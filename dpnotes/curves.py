@@ -1,0 +1,280 @@
+"""One direction of a pair of neighbours: every answer is an enclosure (low, value, high).
+
+``method`` picks the cheapest exact way; ``Integral`` is the general one.
+"""
+
+from math import exp, expm1, inf, log, log1p
+
+import numpy as np
+
+from . import closed, contour, lattice
+from .steps import Finite
+
+__all__ = []
+
+GOOD = 1e-9  # relative width of an enclosure that ends the search for a better one
+TRUSTED = 1e-6  # relative error of a tail beyond which a line says nothing
+
+
+class Direction:
+    """P against Q for a composition: a tuple of (step, rounds)."""
+
+    def __init__(self, parts):
+        self.parts = parts
+        self.top = sum(k * step.top() for step, k in parts)
+        certain = any(step.infinite >= 1 for step, _ in parts)
+        kept = -inf if certain else sum(k * log1p(-step.infinite) for step, k in parts)
+        self.infinite = -expm1(kept)  # the probability of an infinite loss
+
+    def finite_top(self):
+        """The largest finite loss."""
+        return sum(k * step.extent(1.0)[1] for step, k in self.parts)
+
+    def delta(self, epsilon):
+        if self.infinite == 1 or epsilon >= self.top:
+            return (self.infinite,) * 3
+        found = method(self.parts).delta(epsilon)
+        return tuple(min(1.0, self.infinite + f) for f in found)
+
+    def epsilon(self, delta):
+        if delta == 1:
+            return 0.0, 0.0, 0.0
+        if delta < self.infinite:
+            return inf, inf, inf
+        if delta == self.infinite:
+            top = self.finite_top() if self.infinite else self.top
+            return (max(0.0, top),) * 3
+        found = method(self.parts).epsilon(delta - self.infinite)
+        return tuple(max(0.0, float(f)) for f in found)
+
+    def certainly_meets(self, epsilon, delta):
+        """Whether Chernoff's bound (the best RDP bound) shows (epsilon, delta)-DP."""
+        if self.infinite or not 0 < delta < 1 or not 0 < epsilon < inf:
+            return False
+        return contour.log_chernoff(self.parts, epsilon, log(delta)) < log(delta)
+
+    def renyi(self, alpha):
+        if self.infinite:
+            return inf
+        if alpha == 1:
+            return sum(k * step.mean() for step, k in self.parts)
+        if alpha == inf:
+            return self.top
+        return float(contour.total(self.parts, np.array([alpha - 1]))[0]) / (alpha - 1)
+
+
+def method(parts):
+    """The way to compute this composition."""
+    step, k = parts[0]
+    if len(parts) == 1 and k == 1 and closed.has_closed_form(step):
+        return closed.Single(step)
+    if all(isinstance(step, Finite) for step, _ in parts):
+        if len(parts) == 1 and len(step.losses) == 2:
+            return Binomial(step, k)
+        exact = lattice.enumerated(parts)
+        if exact is not None:
+            return Exact(exact)
+    return Integral(parts)
+
+
+class Exact:
+    """A Curve without any error but round-off."""
+
+    def __init__(self, curve, rounding=1e-12):
+        self.curve, self.rounding = curve, rounding
+
+    def delta(self, epsilon):
+        value = exp(self.curve.log_delta(epsilon))
+        return value * (1 - self.rounding), value, min(1.0, value * (1 + self.rounding))
+
+    def epsilon(self, delta):
+        value = self.curve.epsilon(log(delta))
+        pad = self.rounding * abs(value)
+        return value - pad, value, value + pad
+
+
+class Binomial:
+    """Two losses, k rounds: the window of the binomial law that the query needs."""
+
+    def __init__(self, step, k):
+        self.step, self.k = step, k
+
+    def _curve(self, find, value):
+        start = find(((self.step, self.k),), 1, value) if self.k > 20_000 else (0.0,)
+        return Exact(lattice.two_point(self.step, self.k, start[0]))
+
+    def delta(self, epsilon):
+        return self._curve(contour.saddle_at, epsilon).delta(epsilon)
+
+    def epsilon(self, delta):
+        return self._curve(contour.saddle_for, log(delta)).epsilon(delta)
+
+
+class Integral:
+    """The contour integral: plain; without far outcomes of no weight, if those spoil it; or, where
+    the integrand decays too slowly, the lattice. The narrowest enclosure is returned."""
+
+    def __init__(self, parts):
+        self.parts = parts
+
+    def delta(self, epsilon):
+        mean = contour.derivatives(self.parts, np.zeros(1))[1][0]
+        side = 1 if epsilon >= mean else -1
+        start = contour.saddle_at(self.parts, side, epsilon)
+        found = contour_delta(self.parts, side, start)
+        if found is not None:
+            return found
+        parts, start = self._truncated_at(epsilon)
+        if start[2] < -790:
+            return 0.0, 0.0, 1e-300
+        found = contour_delta(parts, 1, start)
+        if found is None:
+            found = tuple(exp(f) for f in lattice.spread(parts, start).log_bounds(epsilon))
+        return found
+
+    def _truncated_at(self, epsilon):
+        """Parts truncated far below delta(epsilon), and their saddle point."""
+        parts, start = self.parts, contour.saddle_at(self.parts, 1, epsilon)
+        for _ in range(6):
+            guess = min(start[2], 0.0)
+            parts = contour.truncated(self.parts, guess)
+            start = contour.saddle_at(parts, 1, epsilon)
+            if start[2] > guess - 30:
+                break
+        return parts, start
+
+    def epsilon(self, delta):
+        side = 1 if delta <= 0.5 else -1
+        found = contour_epsilon(self.parts, side, log(delta) if side > 0 else log1p(-delta))
+        if found is not None and found[2] - found[0] <= GOOD * found[1]:
+            return found
+        parts = contour.truncated(self.parts, log(delta))
+        if parts != self.parts:
+            found = narrowest(found, contour_epsilon(parts, 1, log(delta)))
+        if found is None or found[2] - found[0] > 1e3 * GOOD * found[1]:
+            found = narrowest(found, lattice_epsilon(parts, log(delta)))
+        return found
+
+
+def narrowest(first, second):
+    """The narrower of two enclosures, either of which may be None."""
+    if first is None or (second is not None and second[2] - second[0] < first[2] - first[0]):
+        return second
+    return first
+
+
+def contour_delta(parts, side, start):
+    """(low, delta, high) at the start's e, or None if no line is good there."""
+    line = contour.line(parts, side, start)
+    if line is None:
+        return None
+    log_tail, _, above, below = contour.sums(line, start[1])
+    if not max(above, below) <= TRUSTED:
+        return None
+    tail = exp(log_tail)
+    found = tail * (1 - below), tail, min(1.0, tail * (1 + above))
+    return found if side > 0 else tuple(1 - f for f in reversed(found))
+
+
+def contour_epsilon(parts, side, target):
+    """(low, e, high) with log tail(e) = target, or None if no line is good there."""
+    start = contour.saddle_for(parts, side, target)
+    for _ in range(8):
+        start = (start[0], max(0.0, start[1]), start[2])
+        line = contour.line(parts, side, start)
+        if line is None:
+            return None
+        value, done = newton(line, side, start[1], target)
+        if done:
+            return certify(line, side, value, target)
+        if value == start[1]:
+            return None
+        start = contour.saddle_at(parts, side, value)
+    return None
+
+
+def newton(line, side, epsilon, target):
+    """Solve log tail(e) = target, e >= 0, on one line: the values of K serve all iterations.
+
+    Returns e and whether it is the answer; if not, e is where a new line is needed.
+    """
+    for _ in range(50):
+        value, slope, above, below = contour.sums(line, epsilon)
+        if max(above, below) > TRUSTED:
+            return epsilon, False
+        step = side * (value - target) / exp(slope - value)
+        limit = 0.25 * line.period
+        old, epsilon = epsilon, max(0.0, epsilon + min(max(step, -limit), limit))
+        if abs(epsilon - old) <= 2e-16 * epsilon:
+            break
+    return epsilon, True
+
+
+def certify(line, side, epsilon, target):
+    """(low, e, high): at high the upper bound of delta is below the target, at low the lower."""
+    value, slope, above, below = contour.sums(line, epsilon)
+    pad = 1e-15 * abs(epsilon) + 1e-300
+    ends = []
+    for way in (-1, 1):
+        width = pad + 1.01 * max(above, below) / exp(slope - value)
+        for _ in range(60):
+            end = epsilon + way * width
+            value_end, _, up, down = contour.sums(line, end)
+            error = log1p(up) if way * side > 0 else (log1p(-down) if down < 1 else -inf)
+            if way * side * (value_end + error - target) <= 0:
+                break
+            width *= 2
+        ends.append(end)
+    return ends[0], epsilon, ends[1]
+
+
+def lattice_epsilon(parts, target):
+    """(low, e, high) with log delta(e) = target, from the lattice."""
+    start = contour.saddle_for(parts, 1, target)
+    for _ in range(3):
+        spread = lattice.spread(parts, start)
+        value, loss = spread.curve.epsilon(target), spread.curve.loss
+        if loss[0] + 0.01 * np.ptp(loss) < value or value <= 0:
+            break
+        start = (contour.saddle_at(parts, 1, value)[0], value, target)
+    low, high = 0.0, contour.chernoff_epsilon(parts, target)
+    for width in 1e-13 * abs(value) * 4.0 ** np.arange(24):
+        if spread.log_bounds(value + width)[2] <= target:
+            high = min(high, value + width)
+            break
+    for width in 1e-12 * abs(value) * 2.0 ** np.arange(40):
+        if spread.log_bounds(value - width)[0] >= target:
+            low = value - width
+            break
+    return low, min(value, high), high
+
+
+def least_error(first, second, alpha):
+    """max over real e of 1 - delta_second(e) - alpha e^e and its mirror image: the lower
+    boundary of all tests, one supporting line a value of e; unimodal in e."""
+
+    def line(e):
+        if e >= 0:
+            return 1 - second.delta(e)[1] - alpha * exp(min(e, 700.0))
+        return exp(e) * (1 - first.delta(-e)[1] - alpha)
+
+    ratio = 0.5 * (5**0.5 - 1)
+    low, high = -span(first), span(second)
+    a, b = high - ratio * (high - low), low + ratio * (high - low)
+    at_a, at_b = line(a), line(b)
+    best = max(0.0, line(0.0))
+    while high - low > 1e-9:
+        if at_a >= at_b:
+            high, b, at_b = b, a, at_a
+            a = high - ratio * (high - low)
+            at_a = line(a)
+        else:
+            low, a, at_a = a, b, at_b
+            b = low + ratio * (high - low)
+            at_b = line(b)
+        best = max(best, at_a, at_b)
+    return best
+
+
+def span(way):
+    return way.epsilon(way.infinite + (1 - way.infinite) * 1e-18)[2] + 1e-9

@@ -1,0 +1,168 @@
+"""Laws of the privacy loss as finitely many values with probabilities, and their moments.
+
+All sums are in log space and without the cancellations that a small loss invites: for k = 1e9
+rounds log E exp(zL) of one round is needed to 1e-21.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = []
+
+EPS = np.finfo(float).eps
+SMALL = 0.5  # below this, exp(w) - 1 - w is summed as a series
+
+
+class Law(NamedTuple):
+    """Values of the loss and the logarithms of their probabilities under p.
+
+    ``infinite`` is p's mass where q vanishes (L = inf); ``lost`` is q's mass where p vanishes.
+    """
+
+    loss: np.ndarray
+    log_p: np.ndarray
+    infinite: float = 0.0
+    lost: float = 0.0
+
+
+def exp_excess(w):
+    """exp(w) - 1 - w >= 0 without cancellation."""
+    w = np.asarray(w, dtype=float)
+    v = np.clip(w, -SMALL, SMALL)
+    series = np.ones_like(v)
+    for n in range(16, 2, -1):
+        series = 1 + series * v / n
+    with np.errstate(over="ignore"):
+        return np.where(np.abs(w) <= SMALL, 0.5 * v * v * series, np.expm1(w) - w)
+
+
+def mean_excess(log_p, w):
+    """The mean of exp(w) - 1 - w, one for each row of w; p may underflow where w is large."""
+    p, far = np.exp(log_p), w > 30
+    values = p * exp_excess(np.where(far, 0.0, w))
+    if far.any():
+        values = np.where(far, np.exp(np.where(far, log_p + w, 0.0)) - p * (1 + w), values)
+    return values.sum(axis=-1)
+
+
+def log_sum_exp(terms, axis=-1):
+    """log sum exp along one axis."""
+    top = np.max(terms, axis=axis, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.squeeze(top, axis) + np.log(np.sum(np.exp(terms - top), axis=axis))
+
+
+def log1p_complex(u, v):
+    """log(1 + u + iv) from its real parts, exact near 0 (numpy's complex log1p is not)."""
+    square = u * (2 + u) + v * v
+    size = np.log(np.maximum(np.hypot(1 + u, v), 1e-300))
+    return np.where(square > -0.5, 0.5 * np.log1p(np.maximum(square, -0.5)), size) + 1j * (
+        np.arctan2(v, 1 + u)
+    )
+
+
+def mean_loss(law):
+    """E L = E[exp(-L) - 1 + L], because E exp(-L) = 1: a sum of positive terms."""
+    if law.infinite:
+        return np.inf
+    return float(mean_excess(law.log_p, -law.loss)) + law.lost
+
+
+def log_moment(law, z):
+    """K(z) = log E exp(zL) at an array of real z.
+
+    E exp(zL) - 1 = z E L + E[exp(zL) - 1 - zL]: for small L both are sums of squares, so no digit
+    is lost where the terms of first order cancel. Infinite losses are left out.
+    """
+    z = np.asarray(z, dtype=float)
+    tilted = z[..., None] * law.loss
+    terms = law.log_p + tilted
+    large = terms.max(axis=-1) > 20
+    mean = float(mean_excess(law.log_p, -law.loss)) if np.any(~large) else 0.0
+    rest = mean_excess(law.log_p, np.where(large[..., None], 0.0, tilted))
+    drift = z * (mean + law.lost) - law.infinite
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(large, log_sum_exp(terms), np.log1p(np.where(large, 0.0, drift + rest)))
+
+
+def derivatives(law, z):
+    """K, K' and K'' at an array of real z: moments of the law tilted by exp(zL). Absolute error
+    1e-15, enough to plan with."""
+    terms = law.log_p + np.multiply.outer(z, law.loss)
+    top = terms.max(axis=-1)
+    weights = np.exp(terms - top[..., None])
+    mass = weights.sum(axis=-1)
+    mean = weights @ law.loss / mass
+    variance = weights @ law.loss**2 / mass - mean**2
+    return top + np.log(mass), mean, np.maximum(variance, 0.0)
+
+
+def line_of_law(law, c, y):
+    """Under the tilted law, E exp(iyL) - 1 = -2 E sin^2(yL/2) + i E sin(yL)."""
+    terms = law.log_p + c * law.loss
+    weights = np.exp(terms - terms.max())
+    weights /= weights.sum()
+    keep = weights > 1e-40
+    weights, loss = weights[keep], law.loss[keep]
+    sizes = np.abs(law.log_p[keep]) + np.abs(c * loss) + 8
+    noise = EPS * float((weights * np.abs(loss)) @ sizes)
+    u, v = np.empty_like(y), np.empty_like(y)
+    for part in blocks(len(y), len(loss)):
+        half = np.multiply.outer(0.5 * y[part], loss)
+        sine = np.sin(half)
+        u[part] = -2 * (sine * sine) @ weights
+        v[part] = 2 * (sine * np.cos(half)) @ weights
+    return log1p_complex(u, v), noise * (abs(c) + y)
+
+
+def blocks(rows, columns):
+    """Slices of rows that keep a table small enough for the cache."""
+    size = max(1, 100_000 // columns)
+    return [slice(start, start + size) for start in range(0, rows, size)]
+
+
+def mixed_loss(u, rate):
+    """log(1 + rate (e^u - 1)) without overflow or cancellation."""
+    if rate == 1:
+        return u
+    huge = np.maximum(u, 500.0)
+    above = huge + np.log(rate) + np.log1p((1 - rate) / rate * np.exp(-huge))
+    return np.where(np.asarray(u) > 500, above, np.log1p(rate * np.expm1(np.minimum(u, 500.0))))
+
+
+def mixed_loss_complex(u, lift, rate):
+    """log(1 + rate (e^(u + lift) - 1)) for imaginary lift, |lift| < pi."""
+    top = np.maximum(u, 0)
+    return top + np.log((1 - rate) * np.exp(-top) + rate * np.exp(u - top + lift))
+
+
+def inverse_mixed_loss(loss, rate):
+    """The u with log(1 + rate (e^u - 1)) = loss; -inf at and below the least loss."""
+    if rate == 1:
+        return loss
+    with np.errstate(divide="ignore"):
+        below = np.log1p(np.maximum(np.expm1(np.minimum(loss, 1.0)) / rate, -1.0))
+    high = np.maximum(loss, 1.0)
+    above = high - np.log(rate) + np.log1p((rate - 1) * np.exp(-high))
+    return np.where(np.asarray(loss) > 1, above, below)
+
+
+def edges_between(low, high, unit, spacing):
+    """Edges between low and high: every multiple of spacing, and none further than unit/25."""
+    grid = spacing * np.arange(np.ceil(low / spacing), np.floor(high / spacing) + 1)
+    return np.union1d(grid, np.linspace(low, high, int(25 * (high - low) / unit) + 2))
+
+
+@lru_cache(maxsize=4)
+def _legendre(order):
+    return np.polynomial.legendre.leggauss(order)
+
+
+def gauss(edges):
+    """Composite Gauss-Legendre nodes and weights: 16 a panel if few, 4 if many (short ones)."""
+    x, w = _legendre(16 if len(edges) < 3000 else 4)
+    middle, half = 0.5 * (edges[1:] + edges[:-1]), 0.5 * np.diff(edges)
+    return (middle[:, None] + half[:, None] * x).ravel(), (half[:, None] * w).ravel()

@@ -1,0 +1,215 @@
+"""The Poisson-subsampled Gaussian step, whose law is a smooth integral over x."""
+
+from dataclasses import dataclass, replace
+from math import exp, log, log1p, pi, sqrt
+
+import numpy as np
+from scipy.special import ndtri_exp
+
+from .laws import (
+    EPS,
+    Law,
+    blocks,
+    derivatives,
+    gauss,
+    inverse_mixed_loss,
+    line_of_law,
+    log_moment,
+    log_sum_exp,
+    mixed_loss,
+    mixed_loss_complex,
+)
+from .steps import Step
+
+__all__ = []
+
+SHIFTS = np.append(np.geomspace(1e-5, 1.0, 16), [1.4, 1.9, 2.4])  # d / sigma^2
+
+
+@dataclass(frozen=True)
+class SampledGaussian(Step):
+    """rate * N(1, sigma^2) + (1 - rate) * N(0, sigma^2) against N(0, sigma^2).
+
+    With u(x) = (x - 1/2)/sigma^2 the loss at x is log(1 + rate (e^u - 1)).
+    """
+
+    sigma: float
+    rate: float
+    sign: int = 1
+    stop: float = np.inf  # p's outcomes beyond are left out (``truncated``)
+
+    def flipped(self):
+        return replace(self, sign=-self.sign)
+
+    def top(self):
+        if self.sign < 0:
+            return -log1p(-self.rate)
+        return float(self._at(self.stop, 0.0).loss) if self.stop < np.inf else np.inf
+
+    def truncated(self, log_mass):
+        """Without p's upper tail of at most this mass, whose exp(cL) would swamp all else."""
+        if self.sign < 0:
+            return self
+        sampled = 1 - self.sigma * ndtri_exp(min(log_mass - log(2 * self.rate), -1.0))
+        return replace(self, stop=float(max(sampled, -self.sigma * ndtri_exp(log_mass - log(2)))))
+
+    def smooth_limit(self):
+        """Largest c for which the tilted density at the stop is below exp(-60)."""
+        if self.stop == np.inf:
+            return np.inf
+        law = self._at(self.stop, log(self.sigma))
+        return (-60 - float(law.log_p)) / max(float(law.loss), 1e-300)
+
+    def tilt_limit(self, log_delta):
+        """Beyond this c, the tilted law costs more than log_delta: cK' - K > log_delta."""
+        tail = self.sigma * np.sqrt(2 * log_delta) - 2 * self.sigma**2 * np.log(self.rate) + 1
+        return tail if self.sign > 0 and self.stop == np.inf else np.inf
+
+    def _power(self, c):
+        """E_p exp(zL) = E_q (1 + rate (e^u - 1))^a with a = 1 + z, or -z with p and q exchanged."""
+        return 1 + c if self.sign > 0 else -c
+
+    def _peak(self, power):
+        """Where phi(x) exp(power * loss(x)) is largest: x = power * sigma^2 * loss'(x)."""
+
+        def pull(x):  # power times e^u rate / (1 - rate + e^u rate)
+            odds = (x - 0.5) / self.sigma**2 + log(self.rate) - log1p(-self.rate)
+            return power / (1 + exp(min(-odds, 700.0)))
+
+        if power >= 0:
+            x, old = pull(power), power
+            while abs(x - old) > 0.1 * self.sigma:
+                x, old = pull(x), x
+            return x
+        low, high = power, 0.0
+        while high - low > 0.1 * self.sigma:
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if middle < pull(middle) else (low, middle)
+        return low
+
+    def _window(self, c):
+        """Interval of x that holds all of q, of p and of the tilted law, to exp(-60)."""
+        peak = self._peak(self._power(c))
+        high = max(0.0, peak, min(2.0, 1 - self.sigma**2 * np.log(self.rate)))
+        return min(0.0, peak) - 11 * self.sigma, min(high + 11 * self.sigma, self.stop)
+
+    def _tilted_window(self, c):
+        """Interval of x that holds the law tilted by exp(cL) alone."""
+        x = np.linspace(*self._window(c), 513)
+        height = self._power(c) * mixed_loss((x - 0.5) / self.sigma**2, self.rate)
+        height -= x * x / (2 * self.sigma**2)
+        kept = np.flatnonzero(height > height.max() - 60)
+        return x[max(kept[0] - 1, 0)], x[min(kept[-1] + 1, 512)]
+
+    def _nodes(self, c, band):
+        """Trapezoid nodes (low, high, step), and from which y on to lift them.
+
+        The rule's error is exp(-2 pi d/step) if the integrand is analytic for \\|Im x\\| <= d; the
+        loss is for d < pi sigma^2, and a phase exp(iyL) costs exp(y L' d). Where that asks for too
+        many nodes, the integral is taken along x + i sigma^2 angle instead: there a fast phase is a
+        small modulus (below 1e-16 from y = 42/angle on).
+        """
+        low, high = self._window(c)
+        u = (high - 0.5) / self.sigma**2
+        slope = self.rate * exp(u - float(mixed_loss(u, self.rate))) / self.sigma**2
+        edge = 42 / self._angle()
+        if band * slope <= max(edge * slope, 30 / self.sigma):
+            edge, phase = np.inf, 1.1 * band * slope + 9 / self.sigma
+        else:
+            phase = 1.1 * edge * slope + (9.5 + self._angle() * self.sigma) / self.sigma
+        return low, high, min(2 * pi / phase, 0.42 * self.sigma**2), edge
+
+    def _angle(self):
+        return min(1.0, 3 / self.sigma)
+
+    def work(self, c, band):
+        low, high, step, _ = self._nodes(c, band)
+        return (high - low) / step
+
+    def law(self, reach, band):
+        low, high, step, _ = self._nodes(reach, band)
+        return self._at(np.arange(low, high + step, step), np.log(step))
+
+    def cumulant(self, z):
+        """One quadrature for all z, or one each, around the tilted peak, where that is long."""
+        z = np.asarray(z, dtype=float)
+        if self.work(float(np.max(z)), 0.0) < 20_000:
+            return super().cumulant(z)
+        return np.array([float(log_moment(self._law_near(c), c)) for c in z])
+
+    def derivatives(self, z):
+        if self.work(float(np.max(z)), 0.0) < 20_000:
+            return super().derivatives(z)
+        return tuple(np.array([derivatives(self._law_near(c), c) for c in z]).T)
+
+    def _law_near(self, c):
+        """The law as far as its tilted version needs it."""
+        if self.work(c, 0.0) < 20_000:
+            return self.law(c, 0.0)
+        low, high = self._tilted_window(c)
+        step = self._nodes(c, 0.0)[2]
+        return self._at(np.arange(low, high, step), np.log(step))
+
+    def extent(self, reach):
+        return tuple(np.sort(self._at(np.array(self._window(reach)), 0.0).loss))
+
+    def cells(self, spacing, reach):
+        low, high = self._window(reach)
+        first, last = self.extent(reach)
+        grid = spacing * np.arange(np.ceil(first / spacing), np.floor(last / spacing) + 1)
+        inside = 0.5 + self.sigma**2 * inverse_mixed_loss(self.sign * grid, self.rate)
+        fine = 0.04 * min(self.sigma, 4 * self.sigma**2)
+        coarse = np.linspace(low, high, int((high - low) / fine) + 2)
+        edges = np.unique(np.concatenate([np.clip(inside, low, high), coarse]))
+        x, weight = gauss(edges)
+        return self._at(x, np.log(weight))
+
+    def _at(self, x, log_weight):
+        log_q = -0.5 * (x / self.sigma) ** 2 - np.log(self.sigma * np.sqrt(2 * np.pi)) + log_weight
+        loss = mixed_loss((x - 0.5) / self.sigma**2, self.rate)
+        return Law(self.sign * loss, log_q + loss if self.sign > 0 else log_q)
+
+    def line(self, c, y):
+        far = int(np.searchsorted(y, self._nodes(c, float(y[-1]))[3], side="right"))
+        law = self.law(c, float(y[-1]))
+        value, noise = line_of_law(law, c, y[:far])
+        if far == len(y):
+            return value, noise
+        lifted, error = self._lifted_line(c, y[far:])
+        return np.concatenate([value, lifted]), np.concatenate([noise, error])
+
+    def _lifted_line(self, c, y):
+        """K(c+iy) - K(c) from the integral along x + i sigma^2 angle."""
+        low, high, step, _ = self._nodes(c, float(y[-1]))
+        x, power = np.arange(low, high + step, step), self._power(c)
+        lift = 1j * self.sign * self._angle()
+        loss = mixed_loss_complex((x - 0.5) / self.sigma**2, lift, self.rate)
+        terms = power * loss - 0.5 * ((x + self.sigma**2 * lift) / self.sigma) ** 2
+        terms += log(step / (self.sigma * sqrt(2 * pi))) - float(self.cumulant(np.array([c]))[0])
+        weights, loss = np.exp(terms), self.sign * loss
+        keep = np.abs(weights) > 1e-40
+        weights, loss = weights[keep], loss[keep]
+        ratio, sizes = np.empty(len(y), dtype=complex), np.empty(len(y))
+        for part in blocks(len(y), len(loss)):
+            table = np.exp(np.multiply.outer(1j * y[part], loss))
+            ratio[part] = table @ weights
+            sizes[part] = np.abs(table) @ (np.abs(weights) * (60 + np.abs(loss)))
+        ratio = np.where(np.abs(ratio) < 1e-300, 1e-300, ratio)
+        return np.log(ratio), EPS * sizes / np.abs(ratio)
+
+    def ceiling(self, c):
+        """Shift the integral over x to x + id: the phase exp(iyL) becomes exp(-y arg), where arg is
+        that of 1 + rate (e^u - 1), which decreases in y; the Gaussian pays exp(d^2/2 sigma^2)."""
+        low, high, step, _ = self._nodes(c, 0.0)
+        x, angle = np.arange(low, high + step, step), SHIFTS[:, None]
+        loss = mixed_loss_complex((x - 0.5) / self.sigma**2, 1j * angle, self.rate)
+        terms = self._power(c) * loss.real - 0.5 * (x / self.sigma) ** 2
+        terms += 0.5 * (self.sigma * angle) ** 2 - float(self.cumulant(np.array([c]))[0])
+        terms += np.log(step / (self.sigma * np.sqrt(2 * np.pi)))
+        terms += np.where(angle > 1, 1e-3, 1e-13)  # their quadrature is worse near pi
+        decay = loss.imag
+        if self.stop < np.inf:  # and the way back to the real axis, at the stop
+            ends = np.concatenate([terms[:, -1:], terms[:, -1:] - 0.5 * (self.sigma * angle) ** 2], 1)
+            terms = np.append(terms, ends + np.log(angle * self.sigma**2 / step), axis=1)
+            decay = np.append(decay, decay[:, -1:] * [1.0, 0.0], axis=1)
+        return lambda height: min(0.0, float(log_sum_exp(terms - height * decay).min()))
