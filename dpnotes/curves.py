@@ -121,13 +121,13 @@ class Integral:
         mean = contour.derivatives(self.parts, np.zeros(1))[1][0]
         side = 1 if epsilon >= mean else -1
         start = contour.saddle_at(self.parts, side, epsilon)
-        found = contour_delta(self.parts, side, start)
+        found = contour_delta(self.parts, side, start, epsilon)
         if found is not None:
             return found
         parts, start = self._truncated_at(epsilon)
         if start[2] < -790:
             return 0.0, 0.0, 1e-300
-        found = contour_delta(parts, 1, start)
+        found = contour_delta(parts, 1, start, epsilon)
         if found is None:
             found = tuple(exp(f) for f in lattice.spread(parts, start).log_bounds(epsilon))
         return found
@@ -163,12 +163,12 @@ def narrowest(first, second):
     return first
 
 
-def contour_delta(parts, side, start):
-    """(low, delta, high) at the start's e, or None if no line is good there."""
+def contour_delta(parts, side, start, epsilon):
+    """(low, delta, high) at e near the saddle point, or None if no line is good there."""
     line = contour.line(parts, side, start)
     if line is None:
         return None
-    log_tail, _, above, below = contour.sums(line, start[1])
+    log_tail, _, above, below = contour.sums(line, epsilon)
     if not max(above, below) <= TRUSTED:
         return None
     tail = exp(log_tail)
