@@ -92,8 +92,8 @@ class Generated(SphinxDirective):
         return box.children
 
 
-class ClaimsTable(Generated):
-    """One table a chapter: claim, function, test, instances, slack, mistakes caught."""
+class ClaimsList(Generated):
+    """One list a chapter: what a claim says, and what computes and checks it."""
 
     def lines(self, seen):
         out, chapter = [], None
@@ -101,9 +101,7 @@ class ClaimsTable(Generated):
             if claim["chapter"] != chapter:
                 chapter = claim["chapter"]
                 out += ["", f"**{{doc}}`{chapter}`**", ""]
-                out += ["| claim | what it says | computed by | tests | instances | tightest |"]
-                out += ["|---|---|---|---|---:|---:|"]
-            out.append(_row(claim, seen.get(claim["id"], [])))
+            out += _entry(claim, seen.get(claim["id"], []))
         return out
 
 
@@ -120,25 +118,20 @@ class Errata(Generated):
         return out
 
 
-def _row(claim, records):
+def _entry(claim, records):
+    """A list item: the claim, then functions, tests, instances, tightness, mistakes caught."""
     by = sorted({f"`{name}`" for r in records for name in r["by"]})
-    tests = [r["test"].split("/")[-1].replace("::", ": ") for r in records]
-    caught = sum(r.get("caught", 0) for r in records)
-    instances = sum(r.get("instances", 0) for r in records)
+    tests = [f"`{r['test'].split('::')[-1]}`" for r in records]
+    facts = [f"{sum(r.get('instances', 0) for r in records):,} instances"]
     slack = [r["slack"] for r in records if "slack" in r]
     error = [r["error"] for r in records if "error" in r]
-    tight = [f"slack {max(min(slack), 0):.1e}"] if slack else []
-    tight += [f"error {max(error):.1e}"] if error else []
-    tight += [f"{caught} planted mistake{'s' * (caught > 1)} caught"] if caught else []
-    cells = [
-        f"{{prf:ref}}`{claim['id']} <{label(claim['id'])}>`",
-        _plain(claim["statement"]),
-        ", ".join(by),
-        ", ".join(f"`{t}`" for t in tests),
-        f"{instances:,}",
-        "; ".join(tight),
-    ]
-    return "| " + " | ".join(cells) + " |"
+    caught = sum(r.get("caught", 0) for r in records)
+    facts += [f"smallest slack {max(min(slack), 0):.1e}"] if slack else []
+    facts += [f"largest error {max(error):.1e}"] if error else []
+    facts += [f"{caught} planted mistake{'s' * (caught > 1)} caught"] if caught else []
+    name = f"{{prf:ref}}`{claim['id']} <{label(claim['id'])}>`"
+    checked = f"{', '.join(by) or 'a definition'}; tested by {', '.join(tests)}: {', '.join(facts)}."
+    return [f"- **{name}** {_plain(claim['statement'])}", "", f"  {checked}", ""]
 
 
 def _erratum(claim, found):
@@ -158,6 +151,6 @@ def _plain(text):
 
 def setup(app):
     app.add_role("source", Source())
-    app.add_directive("claims-table", ClaimsTable)
+    app.add_directive("claims-table", ClaimsList)
     app.add_directive("errata", Errata)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -46,7 +46,7 @@ def long_cells(page):
     """A cell is read at a glance; what is longer belongs into the package."""
     lengths = [len(code) for _, code in page.cells()]
     found = [f"a cell of {n} lines (at most {LONGEST_CELL})" for n in lengths if n > LONGEST_CELL]
-    if lengths and median(lengths) > MEDIAN_CELL:
+    if len(lengths) >= 6 and median(lengths) > MEDIAN_CELL:
         found.append(f"the median cell has {median(lengths)} lines (at most {MEDIAN_CELL})")
     return found
 
