@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+
 from conftest import ROOT
 
 EXECUTED = sorted((ROOT / "_build" / "jupyter_execute").rglob("*.ipynb"))
