@@ -42,7 +42,7 @@ test: $(BUILT)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
-	$(BIN)/python -m pytest --nbval --nbval-current-env -p no:randomly -q -n 2 --dist loadfile _build/jupyter_execute
+	$(BIN)/python -m pytest --nbval --nbval-current-env -q -n 2 --dist loadfile _build/jupyter_execute
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests
 
 quick: $(INSTALLED)

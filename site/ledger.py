@@ -130,8 +130,9 @@ def _entry(claim, records):
     facts += [f"largest error {max(error):.1e}"] if error else []
     facts += [f"{caught} planted mistake{'s' * (caught > 1)} caught"] if caught else []
     name = f"{{prf:ref}}`{claim['id']} <{label(claim['id'])}>`"
-    checked = f"{', '.join(by) or 'a definition'}; tested by {', '.join(tests)}: {', '.join(facts)}."
-    return [f"- **{name}** {_plain(claim['statement'])}", "", f"  {checked}", ""]
+    checked = f"{', '.join(by) or 'a definition'}; tested by {', '.join(tests)}"
+    statement = _plain(claim["statement"])
+    return [f"- **{name}** {statement}", "", f"  {checked}: {', '.join(facts)}.", ""]
 
 
 def _erratum(claim, found):
