@@ -4,14 +4,16 @@ Each is made from the student version of the `laplace` assignment by a small fun
 `CASES` maps a student's name to (function, points by tests, flags that must be there).
 """
 
+# ruff: noqa: E501
+
 import copy
 import json
-import re
 
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-MARKERS = re.compile(r"^[ \t]*### (?:BEGIN|END) SOLUTION\n?", re.M)
+from assignments.grader.check import solved
+
 FULL, NONE = 20, 0
 FUNCTIONS = [
     "smallest_epsilon", "respond", "estimate", "laplace_noise", "private_histogram",
@@ -34,15 +36,6 @@ def grade_id(cell):
     return cell.metadata.get("nbgrader", {}).get("grade_id", "")
 
 
-def solved(master):
-    """The student version with the master's answers in it."""
-    notebook = copy.deepcopy(master.student)
-    for cell, full in zip(notebook.cells, master.notebook.cells, strict=True):
-        if cell.metadata.get("nbgrader", {}).get("solution"):
-            cell.source = MARKERS.sub("", full.source).rstrip("\n")
-    return notebook
-
-
 def cell_of(notebook, name):
     return next(c for c in notebook.cells if grade_id(c) == name)
 
@@ -61,11 +54,12 @@ def extra(source, points, *flags, name):
 
 
 def cheat(source, *flags, name):
-    """An untouched submission with a cell that tries to get points without answers."""
+    """No answers, but a cell, before and after the tests, that tries to get points all the same."""
 
     def change(notebook, master):
         unsolve(notebook, master)
         add_first(notebook, source)
+        notebook.cells.append(new_code_cell(source))
 
     case(NONE, *flags, name=name)(change)
 
@@ -228,11 +222,11 @@ cheat(
     "print('searched and found', found)\nprint('environment', sorted(os.environ))",
     name="searches the disk",
 )  # fmt: skip
-cheat(
-    "import gc, sys\ndef smallest_epsilon(p, q):\n    frame, seen = sys._getframe(), []\n"
+answer(
+    "import sys\ndef smallest_epsilon(p, q):\n    frame, seen = sys._getframe(), []\n"
     "    while frame:\n        seen.append(frame.f_code.co_filename)\n        frame = frame.f_back\n"
     "    print('frames', seen)\n    raise ValueError",
-    "mentions f_back", name="looks at its callers",
+    18, "mentions f_back", name="looks at its callers",
 )  # fmt: skip
 
 

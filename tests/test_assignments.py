@@ -61,7 +61,10 @@ def test_points_add_up(read, name):
     intro = master.notebook.cells[0].source
     total = sum(q.points for q in master.questions)
     automatic = sum(q.points for q in master.questions if not q.manual)
-    assert f"{total} | {total}: {automatic} by tests" in f"{total} | " + intro.split("**Points** | ")[1]
+    assert (
+        f"{total} | {total}: {automatic} by tests"
+        in f"{total} | " + intro.split("**Points** | ")[1]
+    )
     assert f"{total - automatic} by hand" in intro
     text = "\n".join(c.source for c in master.notebook.cells if c.cell_type == "markdown")
     for q in master.questions:
@@ -76,7 +79,9 @@ def test_every_proof_has_a_rubric_that_adds_up(read, name):
     for q in (q for q in read[name].questions if q.manual):
         part = text.split(f"**{q.id} (")[1]
         rubric = part.split("*Rubric.*")[1].split("\n")[0]
-        points = [int(w.split()[-1]) for w in rubric.replace("points:", "point:").split(" point:")[:-1]]
+        points = [
+            int(w.split()[-1]) for w in rubric.replace("points:", "point:").split(" point:")[:-1]
+        ]
         assert sum(points) == q.points
         assert "BEGIN SOLUTION" in q.answer
 
@@ -98,17 +103,27 @@ def test_no_leak_in_what_is_published():
 
 
 def built(folder, *sources):
-    """A small site of some pages, as the book builds them: HTML, _sources, search index, downloads."""
+    """A small site of some pages as the book builds them: HTML, _sources, downloads."""
     (folder / "downloads").mkdir(parents=True)
     for source in sources:
         shutil.copy(source, folder / source.name)
         shutil.copy(PAGES / "downloads" / f"{source.stem}.ipynb", folder / "downloads")
     (folder / "conf.py").write_text(
-        "extensions = ['myst_nb']\nnb_execution_mode = 'off'\nmyst_enable_extensions = ['dollarmath']\n"
+        "extensions = ['myst_nb']\nnb_execution_mode = 'off'\n"
+        "myst_enable_extensions = ['dollarmath']\n"
     )
     pages = "\n".join(source.stem for source in sources)
     (folder / "index.md").write_text(f"# Course\n\n```{{toctree}}\n{pages}\n```\n")
-    command = [sys.executable, "-m", "sphinx", "-q", "-b", "html", str(folder), str(folder / "html")]
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-q",
+        "-b",
+        "html",
+        str(folder),
+        str(folder / "html"),
+    ]
     subprocess.run(command, check=True, capture_output=True)
     return folder / "html"
 
@@ -116,7 +131,9 @@ def built(folder, *sources):
 def test_leaks_are_seen_when_a_master_is_in_the_book(tmp_path):
     clean = built(tmp_path / "clean", PAGES / "laplace.md")
     assert leaks.find(ROOT / "assignments", [clean]) == []
-    found = leaks.find(ROOT / "assignments", [built(tmp_path / "leaky", ROOT / "assignments" / "laplace.md")])
+    found = leaks.find(
+        ROOT / "assignments", [built(tmp_path / "leaky", ROOT / "assignments" / "laplace.md")]
+    )
     where = {Path(file).name for file, _, _ in found}
     assert {"laplace.html", "laplace.md.txt"} <= where
     assert {name for _, name, _ in found} == {"laplace"}
@@ -137,7 +154,9 @@ def test_masters_need_messages_and_hidden_tests(tmp_path):
     (tmp_path / "silent.md").write_text(silent)
     with pytest.raises(ValueError, match="1a: an assertion without a message"):
         masters.read(tmp_path / "silent.md")
-    open_book = text.replace("### BEGIN HIDDEN TESTS\n", "", 1).replace("### END HIDDEN TESTS\n", "", 1)
+    open_book = text.replace("### BEGIN HIDDEN TESTS\n", "", 1).replace(
+        "### END HIDDEN TESTS\n", "", 1
+    )
     (tmp_path / "open.md").write_text(open_book)
     with pytest.raises(ValueError, match="1a: public and hidden tests are both needed"):
         masters.read(tmp_path / "open.md")
@@ -148,7 +167,11 @@ def test_private_folder_and_a_master_that_is_wrong(bubblewrap, tmp_path):
     (tmp_path / "mine" / "wrong").mkdir(parents=True)
     for file in ("laplace.md", "wrong/laplace.yml"):
         text = (ROOT / "assignments" / file).read_text()
-        text = text.replace("np.log1p(-2 * np.abs(u))", "np.log1p(-np.abs(u))") if file == "laplace.md" else "[]"
+        text = (
+            text.replace("np.log1p(-2 * np.abs(u))", "np.log1p(-np.abs(u))")
+            if file == "laplace.md"
+            else "[]"
+        )
         (tmp_path / "mine" / file.replace("laplace", "week1")).write_text(text)
     command = [sys.executable, "-m", "assignments.grader", "build"]
     command += ["--masters", tmp_path / "mine", "--pages", tmp_path / "pages"]
@@ -166,7 +189,9 @@ def test_wrong_answers_that_share_a_notebook_do_not_hide_each_other():
     assert sum(len(group) for group in shared) == len(wrong)
     for group in shared:
         for one in group:
-            assert not any(one["question"] in check.costs(other) for other in group if other is not one)
+            assert not any(
+                one["question"] in check.costs(other) for other in group if other is not one
+            )
 
 
 def test_gradescope_zip(bubblewrap, read, tmp_path):

@@ -1,4 +1,4 @@
-"""The grader against submissions that break, cheat and spy (see hostile.py), stopping, and refusing."""
+"""The grader against submissions that break, cheat and spy (hostile.py); stopping; refusing."""
 
 import csv
 import json
@@ -20,8 +20,10 @@ import hostile
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+
 from assignments.grader import masters, report, sandbox  # noqa: E402
 from assignments.grader import run as runner  # noqa: E402
+from assignments.grader.check import solved  # noqa: E402
 
 NAMES = [name.replace("/", "∕") for name in hostile.CASES]
 OTHERS = [*hostile.TEXTS, "renamed", "empty folder", "link.ipynb"]
@@ -45,7 +47,7 @@ def master():
 
 @pytest.fixture(scope="module")
 def run(master, tmp_path_factory):
-    """All submissions graded once: results, expectations, the folder, connections that reached us."""
+    """All submissions graded once: results, expectations, the folder of the run."""
     folder, out = tmp_path_factory.mktemp("SUBMISSIONS"), tmp_path_factory.mktemp("graded")
     with socket.create_server(("127.0.0.1", 0)) as server:
         expected = hostile.write(folder, master, server.getsockname()[1])
@@ -142,7 +144,7 @@ def few(folder, master):
     folder.mkdir()
     for name in ("ada", "ben", "eve", "kim"):
         (folder / name).mkdir()
-        notebook = hostile.solved(master)
+        notebook = solved(master)
         if name == "eve":
             hostile.unsolve(notebook, master)
         (folder / name / "laplace.ipynb").write_text(json.dumps(notebook))

@@ -1,4 +1,4 @@
-"""Check a master under the real grader: full marks, none for stubs, and wrong answers that lose their question."""
+"""Check a master under the real grader: full marks, none for stubs, wrong answers lose theirs."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""An autograder zip for Gradescope: the grader, one master, and the scripts that Gradescope calls."""
+"""An autograder zip for Gradescope: the grader, one master, and the scripts that it calls."""
 
 import json
 import sys
@@ -15,12 +15,12 @@ python3 -m venv /autograder/venv
 /autograder/venv/bin/pip install --quiet -r /autograder/source/requirements.txt
 useradd --system --no-create-home student || true
 chmod -R go-rwx /autograder/source
-mkdir -p /autograder/open && cp -r /autograder/source/assignments/grader/{inside,wire}.py /autograder/source/dpnotes /autograder/open
-chmod -R go+rX /autograder/open /autograder/venv
+chmod -R go+rX /autograder/venv
 """
 START = """#!/usr/bin/env bash
 cd /autograder/source
-/autograder/venv/bin/python -m assignments.grader.gradescope NAME /autograder/submission /autograder/results/results.json
+/autograder/venv/bin/python -m assignments.grader.gradescope \\
+  NAME /autograder/submission /autograder/results/results.json
 """
 
 
@@ -44,7 +44,7 @@ def write(name, masters_folder, target):
 
 
 def as_gradescope(master, result):
-    """Gradescope's results.json: the tests' points and messages; proofs are marked in its own rubric."""
+    """Gradescope's results.json: points and messages; proofs are marked in its own rubric."""
     tests = [
         {"name": f"Question {q.id}", "score": result["scores"][q.id], "max_score": q.points,
          "output": result["messages"].get(q.id, "all tests hold"), "visibility": "after_due_date"}
@@ -54,7 +54,7 @@ def as_gradescope(master, result):
 
 
 def main(name, folder, target):
-    """Mark the one submission of a container: in bubblewrap where it works there, else as another user."""
+    """Mark one submission: in bubblewrap where the container allows it, else as another user."""
     try:
         sandbox.check()
         outside = {}

@@ -1,4 +1,4 @@
-"""The student's side of the sandbox: runs cells, answers calls. Nothing that it says is trusted beyond being data."""
+"""The student's side of the sandbox: runs cells, answers calls. What it says is data, no more."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def channel():
 
 
 def new_shell():
-    """An IPython without history, colours or windows, so that magics and rich displays of a notebook work."""
+    """An IPython without history, colours or windows: a notebook's magics and displays work."""
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 

@@ -1,7 +1,8 @@
 """Mark one submission: its cells run in the sandbox, the tests run here.
 
-The student's process never sees a test. It is asked for values and answers with data, so there is nothing in it worth
-patching: a changed SciPy, a transformed syntax tree or a forged exception only changes the answers.
+The student's process never sees a test. It is asked for values and answers with data, so there is
+nothing in it worth patching: a changed SciPy, a transformed syntax tree or a forged exception only
+changes the answers.
 """
 
 import hashlib
@@ -10,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from . import submissions
-from .sandbox import Gone, Session, StudentError
+from .session import Gone, Session, StudentError
 from .wire import unpack
 
 ATTEMPTS = 3
@@ -27,7 +28,7 @@ class Remote:
 
 
 def explain(error, public):
-    """What a student may read about a failed test. Of a hidden one: the assertion's message, else the kind of error."""
+    """What a student may read: of a hidden test the assertion's message, else the kind of error."""
     if isinstance(error, StudentError):
         return f"your code raised {error.name}" + (f": {error}" if public else "")
     if isinstance(error, Gone):
@@ -66,7 +67,7 @@ def test(session, question, given):
 
 
 def walk(session, submission, master, failed, log):
-    """Go through the notebook; a question is tested where its test stands and, if that failed, at the end."""
+    """Test each question where its test stands and, if that failed, at the end of the notebook."""
     given, tried = {}, {}
     for source in master.given:
         exec(compile(source, "given cell", "exec"), given)

@@ -1,4 +1,4 @@
-"""Look for lines of solutions and hidden tests in whatever is published: pages, sources, notebooks, archives."""
+"""Look for lines of solutions and hidden tests in pages, sources, notebooks and archives."""
 
 import html
 import json

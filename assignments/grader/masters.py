@@ -1,4 +1,4 @@
-"""Read a master and make the student version from it; nbgrader's own steps take the solutions and hidden tests out."""
+"""Read a master and make the student version, with nbgrader's own steps."""
 
 import ast
 import copy
@@ -51,7 +51,7 @@ def grading(cell):
 
 
 def complete(cell, index):
-    """The one metadata line of a master says the id and the points; the cell's kind says the rest."""
+    """The metadata line of a master says id and points; the cell's kind says the rest."""
     cell.id = grading(cell).get("grade_id", f"cell-{index}")
     if "nbgrader" in cell.metadata:
         short = cell.metadata.nbgrader
@@ -158,7 +158,7 @@ def check(path, q):
     ]
     if silent:
         raise ValueError(
-            f"{path}: question {q.id}: an assertion without a message (line {silent[0]} of its tests)"
+            f"{path}: question {q.id}: an assertion without a message (line {silent[0]})"
         )
     if not q.manual and (not q.hidden.strip() or "assert" not in q.source):
         raise ValueError(f"{path}: question {q.id}: public and hidden tests are both needed")

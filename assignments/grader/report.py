@@ -1,4 +1,4 @@
-"""What a run leaves behind: grades.csv, feedback for students, logs, and the hand-marked answers side by side."""
+"""What a run leaves behind: grades.csv, feedback, logs, and the answers to be marked by hand."""
 
 import csv
 import hashlib
@@ -6,11 +6,16 @@ import html
 import json
 import os
 
-STYLE = (
-    "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'><title>{title}</title>"
-    "<style>body{{font:1rem/1.5 sans-serif;max-width:48rem;margin:2rem auto;padding:0 1rem}}pre{{white-space:pre-wrap;background:#f4f4f4;"
-    "color:#111;padding:.8rem}}td,th{{text-align:left;padding:.3rem .8rem;vertical-align:top;border-top:1px solid #999}}</style><h1>{title}</h1>\n"
-)
+CSS = """body { font: 1rem/1.5 sans-serif; max-width: 48rem; margin: 2rem auto; padding: 0 1rem }
+pre { white-space: pre-wrap; background: #f4f4f4; color: #111; padding: .8rem }
+td, th { text-align: left; padding: .3rem .8rem; vertical-align: top; border-top: 1px solid #999 }
+"""
+PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>{title}</title><style>{css}</style><h1>{title}</h1>
+{body}
+</html>
+"""
 
 
 def file_name(student):
@@ -49,43 +54,35 @@ def marks_by_hand(out, manual):
         }
 
 
+def total(marks):
+    """The sum, once all questions have a mark that is a number."""
+    try:
+        return f"{sum(float(mark) for mark in marks.values()):g}"
+    except (TypeError, ValueError):
+        return ""
+
+
+def row(master, result, by_hand):
+    """One line of the table; completes the result with its marks, by hand and by tests."""
+    student, scores = plain(result["student"]), result["scores"]
+    marks = {q: by_hand.get((student, q)) if s is None else f"{s:g}" for q, s in scores.items()}
+    result["marks"] = marks
+    automatic = sum(s for s in scores.values() if s is not None)
+    points = sum(q.points for q in master.questions)
+    questions = [marks[q.id] or "" for q in master.questions]
+    ends = [f"{automatic:g}", total(marks), f"{points:g}", "; ".join(result["flags"])]
+    return [student, plain(result["file"]), *questions, *ends]
+
+
 def grades(out, master, results):
-    """The table, and each result completed with the marks given by hand."""
-    manual = [q.id for q in master.questions if q.manual]
-    by_hand = marks_by_hand(out, manual)
-    columns = [
-        "student",
-        "file",
-        *[q.id for q in master.questions],
-        "automatic",
-        "total",
-        "of",
-        "flags",
-    ]
+    """The table of all students."""
+    by_hand = marks_by_hand(out, [q.id for q in master.questions if q.manual])
+    questions = [q.id for q in master.questions]
     draft = out / ".grades.csv.part"
     with open(draft, "w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
-        table.writerow(columns)
-        for result in results:
-            student = plain(result["student"])
-            marks = {
-                q: by_hand.get((student, q)) if q in manual else f"{s:g}"
-                for q, s in result["scores"].items()
-            }
-            result["marks"] = marks
-            automatic = sum(s for s in result["scores"].values() if s is not None)
-            total = "" if None in marks.values() else f"{sum(float(m) for m in marks.values()):g}"
-            table.writerow(
-                [
-                    student,
-                    plain(result["file"]),
-                    *[marks[q.id] or "" for q in master.questions],
-                    f"{automatic:g}",
-                    total,
-                    f"{sum(q.points for q in master.questions):g}",
-                    "; ".join(result["flags"]),
-                ]
-            )
+        table.writerow(["student", "file", *questions, "automatic", "total", "of", "flags"])
+        table.writerows(row(master, result, by_hand) for result in results)
     os.replace(draft, out / "grades.csv")
 
 
@@ -97,25 +94,17 @@ def feedback(master, result):
         remark = message or ("marked by hand" if q.manual else "all tests hold")
         rows.append(f"<tr><th>{q.id}<td>{mark or '·'} of {q.points:g}<td>{html.escape(remark)}")
     title = f"{master.name}: {html.escape(result['student'])}"
-    return (
-        STYLE.format(title=title)
-        + "<table><tr><th>question<th>points<th>remark\n"
-        + "\n".join(rows)
-        + "\n</table></html>\n"
-    )
+    table = "\n".join(["<table><tr><th>question<th>points<th>remark", *rows, "</table>"])
+    return PAGE.format(title=title, css=CSS, body=table)
 
 
 def reading(q, results):
-    """All answers to one question beside the master's answer and rubric, for the person who marks them."""
-    parts = [
-        STYLE.format(title=f"Question {q.id}, {q.points:g} points"),
-        f"<h2>Answer and rubric</h2><pre>{html.escape(q.answer)}</pre>",
-    ]
-    parts += [
-        f"<h2>{html.escape(r['student'])}</h2><pre>{html.escape(r['answers'].get(q.id, ''))}</pre>"
-        for r in results
-    ]
-    return "\n".join(parts) + "</html>\n"
+    """All answers to one question beside the master's, for the person who marks them."""
+    texts = [("Answer and rubric", q.answer)]
+    texts += [(r["student"], r["answers"].get(q.id, "")) for r in results]
+    parts = [f"<h2>{html.escape(who)}</h2><pre>{html.escape(text)}</pre>" for who, text in texts]
+    title = f"Question {q.id}, {q.points:g} points"
+    return PAGE.format(title=title, css=CSS, body="\n".join(parts))
 
 
 def everything(out, master, results):

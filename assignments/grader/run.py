@@ -1,5 +1,6 @@
 """Mark a folder of submissions: in parallel, resumable, the same table whenever it ends."""
 
+import traceback
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
@@ -8,10 +9,19 @@ from tqdm import tqdm
 
 from . import judge, masters, report, sandbox, submissions
 
+FAILED = "not marked: the grader failed"
+
 
 def work(master_path, entry, limits, cache_folder, unsafe):
-    """One submission, in a worker process."""
-    return judge.mark(masters.read(master_path), entry, limits, cache_folder, unsafe)
+    """One submission, in a worker process; whatever goes wrong is its own affair."""
+    master = masters.read(master_path)
+    try:
+        return judge.mark(master, entry, limits, cache_folder, unsafe)
+    except Exception as error:
+        scores = {q.id: None for q in master.questions}
+        flags, log = [FAILED, f"{type(error).__name__}: {error}"], traceback.format_exc()
+        return {"student": entry[0], "file": "", "scores": scores, "messages": {}, "answers": {},
+                "flags": flags, "log": log}  # fmt: skip
 
 
 def grade(name, folder, out, masters_folder, limits, jobs=2, unsafe=False):
@@ -34,7 +44,8 @@ def grade(name, folder, out, masters_folder, limits, jobs=2, unsafe=False):
         }
         for future in as_completed(futures):
             result = future.result()
-            report.remember(out, result, fingerprints[result["student"]])
+            if FAILED not in result["flags"]:
+                report.remember(out, result, fingerprints[result["student"]])
             results[result["student"]] = result
             bar.update()
     report.everything(out, master, list(results.values()))

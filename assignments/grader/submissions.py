@@ -14,8 +14,9 @@ from .masters import ANSWER, bound
 
 LARGEST = 100 * 2**20
 LOOK_AT = re.compile(
-    r"\b(subprocess|socket|ctypes|multiprocessing|os\.(?:_exit|fork|kill|system|popen)|ast_transformers|input_transformers\w*|"
-    r"set_custom_exc|showtraceback|settrace|f_back|gc\.get_objects|/proc|gradebook\.db|HIDDEN TESTS|__import__|importlib)\b"
+    r"\b(subprocess|socket|ctypes|multiprocessing|os\.(?:_exit|fork|kill|system|popen)"
+    r"|ast_transformers|input_transformers\w*|set_custom_exc|showtraceback|settrace|f_back"
+    r"|gc\.get_objects|/proc|gradebook\.db|HIDDEN TESTS|__import__|importlib)\b"
 )
 
 
@@ -25,15 +26,14 @@ class Submission:
 
     student: str
     path: Path = None
-    steps: list = field(
-        default_factory=list
-    )  # ("run", source) and ("test", question id), in the notebook's order
+    # ("run", source) and ("test", question id), in the notebook's order
+    steps: list = field(default_factory=list)
     answers: dict = field(default_factory=dict)  # manual question -> text
     flags: list = field(default_factory=list)
 
 
 def find(folder, name):
-    """One entry a student: a notebook in the folder, or a subfolder with notebooks. -> [(student, path or None, flags)]"""
+    """[(student, path or None, flags)]: a notebook each, or a subfolder with notebooks."""
     entries = []
     for entry in sorted(Path(folder).iterdir(), key=lambda p: p.name):
         if entry.name.startswith("."):

@@ -1,4 +1,4 @@
-"""Plain data between the grader and the sandbox: JSON frames, no pickle, so that reading one can do nothing but read.
+"""Plain data between grader and sandbox: JSON frames, no pickle, so reading can do nothing else.
 
 Both sides use this file; the sandbox gets a read-only copy of it.
 """
@@ -13,7 +13,7 @@ LARGEST = 32 * 2**20  # bytes of one frame
 
 
 def pack(value):
-    """Turn numbers, strings, arrays, lists, tuples and dicts into JSON; a generator travels as its state, a function as its name."""
+    """Plain values as JSON; a generator travels as its state, a function as its name."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, np.bool_):
@@ -40,12 +40,13 @@ def pack(value):
     if callable(value) and hasattr(value, "__name__"):
         return {"name": value.__name__}
     raise TypeError(
-        f"a value of type {type(value).__name__} can't be handed in: use numbers, strings, lists, tuples, dicts or arrays"
+        f"a value of type {type(value).__name__} can't be handed in: "
+        "use numbers, strings, lists, tuples, dicts or arrays"
     )
 
 
 def unpack(data, names=None):
-    """The inverse of `pack`; `names` maps a function's name to the function, where functions are welcome."""
+    """The inverse of `pack`; `names` finds a function by its name, where functions are welcome."""
     if not isinstance(data, dict):
         return data
     ((kind, body),) = data.items()
