@@ -23,7 +23,7 @@ from .laws import EPS
 __all__ = []
 
 TOLERANCE = 1e-14  # of aliases and of the cut, relative to the tail
-MOST_WORK = 8_000_000  # nodes along the line times values of the loss
+MOST_WORK = 20_000_000  # nodes along the line times values of the loss
 
 
 @dataclass(frozen=True)
@@ -113,9 +113,9 @@ def _locate(parts, side, column, target):
 
 
 def truncated(parts, log_tail):
-    """The parts without outcomes that together have less than exp(-80) of this tail."""
-    rounds = sum(k for _, k in parts)
-    return tuple((step.truncated(log_tail - 80 - np.log(rounds)), k) for step, k in parts)
+    """The parts without far outcomes that together have less than 1e-16 of this tail."""
+    room = log_tail - 37 - np.log(sum(k for _, k in parts))
+    return tuple((step.truncated(room), k) for step, k in parts)
 
 
 def chernoff_table(parts, log_tail):
@@ -178,7 +178,8 @@ def cut_height(parts, c, log_room, most):
 def line(parts, side, start):
     """The line for a saddle point ``start`` = (c, e, log tail), or None if it is too long."""
     _, epsilon, log_tail = start
-    c, period, rivals = plan(parts, side, *start, min(s.smooth_limit() for s, _ in parts))
+    limit = min(step.smooth_limit(36 + np.log(k)) for step, k in parts)
+    c, period, rivals = plan(parts, side, *start, limit)
     if not np.isfinite(period):
         return None
     cumulant = float(total(parts, np.array([c]))[0])

@@ -128,22 +128,22 @@ class Integral:
         if start[2] < -790:
             return 0.0, 0.0, 1e-300
         found = contour_delta(parts, 1, start, epsilon)
-        if found is None:
-            found = tuple(exp(f) for f in lattice.spread(parts, start).log_bounds(epsilon))
-        return found
+        return lattice_delta(parts, epsilon, start) if found is None else found
 
     def _truncated_at(self, epsilon):
         """Parts truncated far below delta(epsilon), and their saddle point."""
         parts, start = self.parts, contour.saddle_at(self.parts, 1, epsilon)
-        for _ in range(6):
+        for _ in range(9):
             guess = min(start[2], 0.0)
             parts = contour.truncated(self.parts, guess)
             start = contour.saddle_at(parts, 1, epsilon)
-            if start[2] > guess - 30:
+            if start[2] > guess - 1:
                 break
         return parts, start
 
     def epsilon(self, delta):
+        if contour.saddle_for(self.parts, 1, log(delta))[1] <= 0 and self.delta(0.0)[2] <= delta:
+            return 0.0, 0.0, 0.0
         side = 1 if delta <= 0.5 else -1
         found = contour_epsilon(self.parts, side, log(delta) if side > 0 else log1p(-delta))
         if found is not None and found[2] - found[0] <= GOOD * found[1]:
@@ -228,6 +228,14 @@ def certify(line, side, epsilon, target):
     return ends[0], epsilon, ends[1]
 
 
+def lattice_delta(parts, epsilon, start):
+    """(low, delta, high) from the lattice; Chernoff's bound where that is less."""
+    low, value, high = lattice.spread(parts, start).log_bounds(epsilon)
+    high = min(high, contour.log_chernoff(parts, epsilon, start[2]) + log1p(1e-12))
+    value = min(value, high) if high - low <= 1e-3 else high
+    return exp(low), exp(value), min(1.0, exp(high))
+
+
 def lattice_epsilon(parts, target):
     """(low, e, high) with log delta(e) = target, from the lattice."""
     start = contour.saddle_for(parts, 1, target)
@@ -246,7 +254,8 @@ def lattice_epsilon(parts, target):
         if spread.log_bounds(value - width)[0] >= target:
             low = value - width
             break
-    return low, min(value, high), high
+    value = min(value, high) if high - low <= 1e-5 * high else high  # what is certain
+    return low, value, high
 
 
 def least_error(first, second, alpha):

@@ -164,7 +164,9 @@ class Spread:
     lam: float
     log_up: np.ndarray
     log_down: np.ndarray
-    log_noise: float  # of the FFT and of aliases, as log of an error in delta
+    c: float
+    log_front: float  # of the FFT's round-off, as log of an error in delta: log_front - c e
+    log_alias: float
 
     def log_bounds(self, epsilon):
         """log of a lower bound, the value and an upper bound of delta(epsilon).
@@ -173,7 +175,8 @@ class Spread:
         have X >= S' - epsilon > 0 or -X >= epsilon - S' > 0, which Chernoff's bound weighs.
         """
         value, loss = self.curve.log_delta(epsilon), self.curve.loss
-        lost = np.array([self.log_noise])
+        noise = float(np.logaddexp(self.log_front - self.c * epsilon, self.log_alias))
+        lost = np.array([noise])
         if self.lam:
             reach = 60 / self.lam
             low, middle, high = np.searchsorted(loss, [epsilon - reach, epsilon, epsilon + reach])
@@ -184,7 +187,7 @@ class Spread:
             lost = np.append(lost, crossing + gain - self.lam * np.abs(near))
         lost = float(log_sum_exp(lost))
         low = value + np.log1p(-np.exp(lost - value)) if lost < value else -np.inf
-        return float(low), value, float(np.logaddexp(value, self.log_noise))
+        return float(low), value, float(np.logaddexp(value, noise))
 
 
 def common_spacing(parts):
@@ -269,6 +272,5 @@ def spread(parts, start):
     loss, log_p = grid.loss[inside], log_p[inside]
     rounds = sum(k for _, k in parts)
     count = min(grid.size, 1 / (2 * grid.c * grid.spacing) + 1)
-    log_noise = log_mass - grid.c * start[1] + np.log(EPS * (20 + rounds) * np.sqrt(count))
-    log_noise = np.logaddexp(log_noise, start[2] + np.log(1e-13))
-    return Spread(curve(loss, log_p), lam, *moved, float(log_noise))
+    log_front = float(log_mass + np.log(EPS * (20 + rounds) * np.sqrt(count)))
+    return Spread(curve(loss, log_p), lam, *moved, grid.c, log_front, start[2] + np.log(1e-13))

@@ -53,12 +53,12 @@ class SampledGaussian(Step):
         sampled = 1 - self.sigma * ndtri_exp(min(log_mass - log(2 * self.rate), -1.0))
         return replace(self, stop=float(max(sampled, -self.sigma * ndtri_exp(log_mass - log(2)))))
 
-    def smooth_limit(self):
-        """Largest c for which the tilted density at the stop is below exp(-60)."""
+    def smooth_limit(self, depth):
+        """Largest c for which the tilted density at the stop is below exp(-depth)."""
         if self.stop == np.inf:
             return np.inf
         law = self._at(self.stop, log(self.sigma))
-        return (-60 - float(law.log_p)) / max(float(law.loss), 1e-300)
+        return (-depth - float(law.log_p)) / max(float(law.loss), 1e-300)
 
     def tilt_limit(self, log_delta):
         """Beyond this c, the tilted law costs more than log_delta: cK' - K > log_delta."""

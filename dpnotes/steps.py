@@ -44,7 +44,7 @@ class Step:
     def truncated(self, log_mass):
         return self
 
-    def smooth_limit(self):
+    def smooth_limit(self, depth):
         return np.inf
 
     def cumulant(self, z):
