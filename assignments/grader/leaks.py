@@ -13,19 +13,19 @@ TEXT = {".html", ".md", ".txt", ".ipynb", ".py", ".js", ".json", ".xml", ".tex",
 ARCHIVES = {".zip", ".epub"}
 
 
-def squeeze(text):
+def squeeze(text, markup=False):
     """Characters alone: the same for a page with highlighting, a notebook's JSON and plain text."""
-    text = html.unescape(re.sub(r"<[^<>]{0,300}>", "", text))
+    if markup:
+        text = html.unescape(re.sub(r"<[^<>]{0,300}>", "", text))
     return re.sub(r"[\s\\]", "", text)
 
 
-def secrets(master):
+def secrets(master, public):
     """{squeezed line: question} of all that only the master has."""
-    public = squeeze("\n".join(c.source for c in master.student.cells))
     private = {}
     for cell in master.notebook.cells:
         for line in cell.source.splitlines():
-            short = squeeze(html.escape(line))
+            short = squeeze(line)
             if len(short) >= SHORTEST and short not in public:
                 private[short] = masters.grading(cell).get("grade_id", cell.id)
     return private
@@ -52,19 +52,15 @@ def notebook_text(text):
 
 def find(masters_folder, folders):
     """[(file, master, question)] for each line that should not be there."""
-    private = {p.stem: secrets(masters.read(p)) for p in sorted(Path(masters_folder).glob("*.md"))}
-    files = [
-        f
-        for folder in folders
-        for f in ([folder] if folder.is_file() else sorted(folder.rglob("*")))
-        if f.is_file()
-    ]
+    read = [masters.read(path) for path in sorted(Path(masters_folder).glob("*.md"))]
+    public = squeeze("\n".join(c.source for master in read for c in master.student.cells))
+    private = {master.name: secrets(master, public) for master in read}
     found = []
-    for file in files:
-        for where, text in texts(file):
-            haystack = squeeze(notebook_text(text)) if where.endswith(".ipynb") else squeeze(text)
-            for name, lines in private.items():
-                found += [
-                    (where, name, question) for line, question in lines.items() if line in haystack
-                ]
+    for folder in folders:
+        for file in [folder] if folder.is_file() else sorted(folder.rglob("*")):
+            for where, text in texts(file) if file.is_file() else []:
+                text = notebook_text(text) if where.endswith(".ipynb") else text
+                haystack = squeeze(text, where.endswith((".html", ".xhtml", ".xml")))
+                for name, lines in private.items():
+                    found += [(where, name, q) for line, q in lines.items() if line in haystack]
     return found
