@@ -15,7 +15,7 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from assignments.grader import check, gradescope, leaks, masters, sandbox  # noqa: E402
+from assignments.grader import check, gradescope, leaks, masters, sandbox, submissions  # noqa: E402
 
 PATHS = sorted((ROOT / "assignments").glob("*.md"))
 PAGES = ROOT / "chapters" / "assignments"
@@ -193,6 +193,13 @@ def test_wrong_answers_that_share_a_notebook_do_not_hide_each_other():
             assert not any(
                 one["question"] in check.costs(other) for other in group if other is not one
             )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_masters_answers_earn_no_flags(read, name, tmp_path):
+    (tmp_path / f"{name}.ipynb").write_text(json.dumps(check.solved(read[name])))
+    handed_in = submissions.read("ada", tmp_path / f"{name}.ipynb", [], read[name])
+    assert handed_in.flags == []
 
 
 def test_gradescope_zip(bubblewrap, read, tmp_path):

@@ -19,6 +19,7 @@ from nbgrader.preprocessors import (
 
 HIDDEN = re.compile(r"^### BEGIN HIDDEN TESTS\n(.*?)^### END HIDDEN TESTS\n?", re.M | re.S)
 ANSWER = "*Your answer here.*"
+PACKAGE = re.compile(r"\bdp\.|\bdpnotes\b")
 
 
 @dataclass
@@ -44,6 +45,7 @@ class Master:
     questions: list
     given: list  # code cells that everyone gets and that need nothing of the student's
     names: set  # what the solution cells define
+    with_package: set  # of these, what may be built on dpnotes
 
 
 def grading(cell):
@@ -135,7 +137,9 @@ def read(path):
     }
     student = student_version(notebook)
     code = [c for c in notebook.cells if c.cell_type == "code"]
-    names = set().union(*[bound(c.source) for c in code if grading(c).get("solution")])
+    answers = [c.source for c in code if grading(c).get("solution")]
+    names = set().union(*map(bound, answers))
+    with_package = set().union(*[bound(source) for source in answers if PACKAGE.search(source)])
     given = [c.source for c in code if not grading(c) and not used(c.source) & names]
     questions = [
         question(c, s, names)
@@ -144,7 +148,7 @@ def read(path):
     ]
     for q in questions:
         check(path, q)
-    return Master(Path(path).stem, notebook, student, questions, given, names)
+    return Master(Path(path).stem, notebook, student, questions, given, names, with_package)
 
 
 def check(path, q):

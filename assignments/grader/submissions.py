@@ -10,7 +10,7 @@ from pathlib import Path
 import jupytext
 import nbformat
 
-from .masters import ANSWER, bound
+from .masters import ANSWER, PACKAGE, bound
 
 LARGEST = 100 * 2**20
 LOOK_AT = re.compile(
@@ -160,6 +160,6 @@ def suspicions(sources, master):
             and re.match(r"(np|numpy|scipy|stats|plt|builtins|sys|os|dp|dpnotes)\b", ast.unparse(t))
         }
         flags += [f"replaces {name}" for name in sorted(patched)]
-        if graded and re.search(r"\bdp\.|\bdpnotes\b", source):
+        if graded - master.with_package and PACKAGE.search(source):
             flags.append(f"calls dpnotes in {', '.join(sorted(graded))}")
     return list(dict.fromkeys(flags))
