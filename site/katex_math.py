@@ -60,14 +60,17 @@ def render(tex, display):
 
 
 def rendered(node, tex, display):
-    """HTML of a formula; an error is a warning at its place and the bare TeX in the page."""
+    """HTML of a formula; an error is a warning at its place and the bare TeX in the page.
+
+    The comments around it are for `polish.py`, which sets formulas aside and drops them.
+    """
     answer = render(tex, display)
     if "error" in answer:
         logger.warning(
             "%s in: %s", answer["error"], " ".join(tex.split()), location=node, type="katex"
         )
         return f'<code class="tex-error">{nodes.unescape(tex)}</code>'
-    return answer["html"]
+    return f"<!--formula-->{answer['html']}<!--/formula-->"
 
 
 def visit_math(self, node):
