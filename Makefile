@@ -3,10 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 BUILT := _build/html/.built
-SOURCES := $(shell git ls-files _config.yml _toc.yml chapters dpnotes ledger site tests package-lock.json 2>/dev/null)
+SOURCES := $(shell git ls-files _config.yml _toc.yml chapters dpnotes ledger site tests/claims package-lock.json 2>/dev/null)
 PORT ?= 8000
 
-.PHONY: help book serve lab test quick bench pins newest clean
+ASSIGNMENTS ?= assignments
+GRADER = $(BIN)/python -m assignments.grader
+
+.PHONY: help book serve lab test quick bench assignments grade gradescope pins newest clean
 
 help:
 	@echo "make book     build the site into _build/html, every notebook executed"
@@ -15,6 +18,9 @@ help:
 	@echo "make test     build if needed, then run every check"
 	@echo "make quick    the tests of the package and of the claims alone"
 	@echo "make bench    time and accuracy beside other libraries (installs them under .bench)"
+	@echo "make assignments                               write and check the student versions"
+	@echo "make grade HW=laplace SUBMISSIONS=in OUT=out   grade a folder of submissions"
+	@echo "make gradescope HW=laplace OUT=laplace.zip     an autograder for Gradescope"
 
 $(INSTALLED): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
@@ -51,6 +57,18 @@ quick: $(INSTALLED)
 bench: $(INSTALLED)
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/erm.py
+
+assignments: $(INSTALLED)
+	$(GRADER) build --masters $(ASSIGNMENTS)
+
+grade: $(INSTALLED)
+	@test -n "$(HW)" -a -n "$(SUBMISSIONS)" -a -n "$(OUT)" || \
+	  { echo "make grade HW=laplace SUBMISSIONS=folder OUT=folder"; exit 1; }
+	$(GRADER) grade --masters $(ASSIGNMENTS) $(FLAGS) $(HW) $(SUBMISSIONS) $(OUT)
+
+gradescope: $(INSTALLED)
+	@test -n "$(HW)" -a -n "$(OUT)" || { echo "make gradescope HW=laplace OUT=laplace.zip"; exit 1; }
+	$(GRADER) gradescope --masters $(ASSIGNMENTS) $(HW) $(OUT)
 
 pins:
 	rm -rf .pins && $(PYTHON) -m venv .pins
