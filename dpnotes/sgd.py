@@ -1,1 +1,151 @@
-__all__ = []
+"""DP-SGD as it is used (Abadi et al. 2016): clip each example's gradient, sum, add Gaussian noise.
+
+Every row takes part in each step independently with a public rate (Poisson sampling), so the run
+is ``subsample(gaussian(sigma), rate).compose(steps)`` for adding or removing one row. The noise is
+drawn in floating point.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from ._validate import count, generator, positive, positive_probability, real, scalar
+from .accounting import PrivacyLoss
+from .losses import gaussian, subsample
+
+__all__ = [
+    "DPSGDRun",
+    "clipped_sum",
+    "dp_sgd",
+    "logistic_clipped_sum",
+    "poisson_batch",
+    "softmax_clipped_sum",
+]
+
+PATIENCE = 5.0  # seconds until a long run shows its progress bar (on stderr, if tqdm is there)
+
+
+@dataclass(frozen=True)
+class DPSGDRun:
+    """What a run publishes, and what that costs.
+
+    ``theta``: the last iterate; ``average``: the mean of the iterates after each step. Both are
+    functions of the noisy gradients, so either or both may be published. ``loss``: the
+    `PrivacyLoss` of the whole run, add/remove. ``batch_sizes`` are NOT private: for teaching only.
+    """
+
+    theta: np.ndarray
+    average: np.ndarray
+    loss: PrivacyLoss
+    batch_sizes: np.ndarray
+
+
+def clipped_sum(gradients, clip):
+    """Sum over the first axis of `gradients`, each scaled back to l2 norm <= clip (T-clipping).
+
+    A gradient may have any shape; its norm is taken over all entries. One row moves the sum by at
+    most `clip` if it is added or removed, by at most 2 clip if it is replaced.
+    """
+    gradients, clip = np.asarray(gradients, dtype=float), scalar("clip", positive("clip", clip))
+    norms = np.linalg.norm(gradients.reshape(len(gradients), -1), axis=1)
+    return np.tensordot(clip / np.maximum(norms, clip), gradients, axes=1)
+
+
+def softmax_clipped_sum(theta, x, y, clip):
+    """Clipped gradients of softmax regression, summed: theta (d, classes), x (b, d), y in 0, 1, ...
+
+    The gradient of one example is x (p - e_y)^T, of norm ||x|| ||p - e_y||: it is clipped
+    without being written out.
+    """
+    slope = softmax(x @ theta, axis=1)
+    slope[np.arange(len(y)), y] -= 1
+    return _outer_clipped_sum(x, slope, clip)
+
+
+def logistic_clipped_sum(theta, x, y, clip):
+    """Clipped gradients of logistic regression, summed: theta (d,), x (b, d), y -1 or +1."""
+    slope = -y * expit(-y * (x @ theta))
+    return _outer_clipped_sum(x, slope[:, None], clip)[:, 0]
+
+
+def _outer_clipped_sum(x, slope, clip):
+    norms = np.linalg.norm(x, axis=1) * np.linalg.norm(slope, axis=1)
+    return x.T @ (slope * (clip / np.maximum(norms, clip))[:, None])
+
+
+def poisson_batch(n, rate, *, rng):
+    """The indices of a Poisson sample: each of n rows is in it independently with `rate`."""
+    rate = scalar("rate", positive_probability("rate", rate))
+    return np.flatnonzero(generator("rng", rng).random(count("n", n)) < rate)
+
+
+def dp_sgd(
+    x,
+    y,
+    start,
+    *,
+    rate,
+    sigma,
+    steps,
+    batch_size,
+    learning_rate,
+    clip=1.0,
+    gradient_sum=softmax_clipped_sum,
+    rng,
+) -> DPSGDRun:
+    """Private stochastic gradient descent (T-dpsgd; Abadi et al. 2016, algorithm 1).
+
+    theta <- theta - learning_rate (sum of clipped gradients + N(0, (sigma clip)^2 I)) / batch_size,
+    `steps` times, each on a fresh Poisson sample of the rows of `x` (n, d) and `y` (n,).
+
+    Everything but x and y must be public, the shape of `start` and `rate` included. `batch_size` is
+    the divisor: a public number, meant to be the expected size of a batch. The actual size depends
+    on who is in the data, so it must not be the divisor. `gradient_sum(theta, x, y, clip)` must
+    move by at most `clip` (l2) when a row is added or removed: use `clipped_sum`. An input it
+    cannot handle is an error there, before any noise, and errors are seen: check the data's form
+    first, whoever is in it.
+    """
+    x, y, theta = _data(x, y, start)
+    sigma, clip, learning_rate, batch_size = (
+        scalar(name, positive(name, value))
+        for name, value in (
+            ("sigma", sigma),
+            ("clip", clip),
+            ("learning_rate", learning_rate),
+            ("batch_size", batch_size),
+        )
+    )
+    rate = scalar("rate", positive_probability("rate", rate))
+    steps, rng = count("steps", steps), generator("rng", rng)
+    if not callable(gradient_sum):
+        raise ValueError(f"gradient_sum must be a function, got {gradient_sum!r}")
+    total, sizes = np.zeros_like(theta), np.empty(steps, dtype=int)
+    for t in _progress(steps):
+        batch = poisson_batch(len(x), rate, rng=rng)
+        noise = rng.normal(0.0, sigma * clip, theta.shape)
+        moved = gradient_sum(theta, x[batch], y[batch], clip) + noise
+        theta = theta - learning_rate / batch_size * moved
+        total += theta
+        sizes[t] = len(batch)
+    run = subsample(gaussian(sigma), rate).compose(steps)
+    return DPSGDRun(theta, total / steps, run, sizes)
+
+
+def _data(x, y, start):
+    x, start = real("x", x), np.array(real("start", start))
+    if np.ndim(x) != 2:
+        raise ValueError(f"x must be a matrix with one row a person, got shape {np.shape(x)}")
+    y = np.asarray(y)
+    if y.shape != (len(x),) or y.dtype.kind not in "iuf":
+        raise ValueError(f"y must be one number a row of x, got shape {y.shape} of {y.dtype}")
+    return x, y, start
+
+
+def _progress(steps):
+    """range(steps), with a progress bar on stderr once it has taken PATIENCE seconds."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return range(steps)
+    return tqdm(range(steps), desc="dp_sgd", unit="step", delay=PATIENCE, leave=False)
