@@ -394,6 +394,20 @@ def test_the_moments_accountant_never_goes_below_the_exact_epsilon():
         at_most([exact, improved], [improved, classic])
 
 
+def test_the_call_in_practice_agrees_with_the_page():
+    import dp_accounting
+    from dp_accounting import rdp
+
+    step = dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(4.0))
+    accountant = rdp.RdpAccountant()
+    accountant.compose(dp_accounting.SelfComposedDpEvent(step, 10_000))
+    orders = np.arange(2, 101)
+    curve = 10_000 * dp.rdp_subsampled_gaussian(4.0, 0.01, orders)
+    ours = dp.rdp_to_dp_improved(orders, curve, delta=1e-5).min()
+    equal(ours, accountant.get_epsilon(target_delta=1e-5), rtol=1e-10)
+    equal(round(ours, 4), 1.0355)
+
+
 def test_bad_arguments_are_named():
     for call, name in [
         (lambda: dp.rdp_laplace(0.0, 2.0), "scale"),
