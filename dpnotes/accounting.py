@@ -17,7 +17,7 @@ from scipy.special import ndtr, ndtri
 
 from ._validate import count, nonnegative, order, positive_probability, probability
 from .curves import Direction, least_error
-from .steps import Gaussian
+from .steps import Finite, Gaussian
 
 __all__ = ["PrivacyLoss", "calibrate"]
 
@@ -183,16 +183,18 @@ def _interpolate(points):
 
 
 def _merged(parts):
-    """Equal steps counted together, Gaussians as one: mu^2 adds up."""
-    counts, squares = {}, 0.0
+    """Equal steps counted together, Gaussians as one (mu^2 adds up), steps without loss left out."""
+    counts, squares, nothing = {}, 0.0, Finite((0.0,), (0.0,))
     for step, k in parts:
+        if step == nothing:
+            continue
         if isinstance(step, Gaussian):
             squares += k * step.mu**2
         else:
             counts[step] = counts.get(step, 0) + k
     if squares:
         counts[Gaussian(squares**0.5)] = 1
-    return tuple(counts.items())
+    return tuple(counts.items()) or ((nothing, 1),)
 
 
 def _each(answer, values):

@@ -90,16 +90,16 @@ def saddle_for(parts, side, log_tail):
 def _locate(parts, side, column, target):
     """Where an increasing column of ``saddles`` reaches its target: a table, refined where it is steep
     (a wall, where the tail passes from many small losses to few large ones)."""
-    cap = min(step.tilt_limit(800.0) for step, _ in parts)
+    cap = np.log(min(min(step.tilt_limit(800.0) for step, _ in parts), 1e25)) if side > 0 else 60.0
     spread = np.sqrt(derivatives(parts, np.zeros(1))[2][0])
-    top = np.log(min(40 / spread, cap)) if side > 0 else 5.0
+    top = min(np.log(40 / spread), cap) if side > 0 else 5.0
     t = top + np.linspace(-9.0, 0.0, 28)
     found = saddles(parts, side, t)
     while column(found)[0] > target and t[0] > -80:
         t = t - 8.5
         found = saddles(parts, side, t)
-    while column(found)[-1] < target and t[-1] < 60 and abscissa(side, t[-1]) < cap:
-        t = t + 8.5
+    while column(found)[-1] < target and t[-1] < cap:
+        t = np.linspace(t[-2], min(t[-1] + 8.5, cap), 28)
         found = saddles(parts, side, t)
     for _ in range(8):
         values = np.maximum.accumulate(column(found))

@@ -146,6 +146,7 @@ class Grid:
     size: int
     first: int
     top: float
+    width: float  # of the support of the sum
 
     @property
     def loss(self):
@@ -176,6 +177,8 @@ class Spread:
         """
         value, loss = self.curve.log_delta(epsilon), self.curve.loss
         noise = float(np.logaddexp(self.log_front - self.c * epsilon, self.log_alias))
+        if epsilon >= loss[-2]:  # one value left: its probability, to a relative error
+            noise = value + np.log(1e-11)
         lost = np.array([noise])
         if self.lam:
             reach = 60 / self.lam
@@ -258,7 +261,7 @@ def window(parts, start):
         spacing = unit / np.floor(unit / spacing)
     size = 2 ** int(np.ceil(np.log2(period / spacing + 64)))
     top = sum(k * (step.top() + spacing) for step, k in parts)
-    return Grid(c, spacing, size, int(np.floor(epsilon / spacing)) - size // 16, top)
+    return Grid(c, spacing, size, int(np.floor(epsilon / spacing)) - size // 16, top, width)
 
 
 def spread(parts, start):
@@ -273,4 +276,5 @@ def spread(parts, start):
     rounds = sum(k for _, k in parts)
     count = min(grid.size, 1 / (2 * grid.c * grid.spacing) + 1)
     log_front = float(log_mass + np.log(EPS * (20 + rounds) * np.sqrt(count)))
-    return Spread(curve(loss, log_p), lam, *moved, grid.c, log_front, start[2] + np.log(1e-13))
+    log_alias = start[2] + np.log(1e-13) if grid.spacing * grid.size < grid.width else -np.inf
+    return Spread(curve(loss, log_p), lam, *moved, grid.c, log_front, log_alias)

@@ -1,7 +1,7 @@
 """The Poisson-subsampled Gaussian step, whose law is a smooth integral over x."""
 
 from dataclasses import dataclass, replace
-from math import exp, log, log1p, pi, sqrt
+from math import exp, expm1, log, log1p, pi, sqrt
 
 import numpy as np
 from scipy.special import ndtri_exp
@@ -89,9 +89,21 @@ class SampledGaussian(Step):
 
     def _window(self, c):
         """Interval of x that holds all of q, of p and of the tilted law, to exp(-60)."""
-        peak = self._peak(self._power(c))
-        high = max(0.0, peak, min(2.0, 1 - self.sigma**2 * np.log(self.rate)))
-        return min(0.0, peak) - 11 * self.sigma, min(high + 11 * self.sigma, self.stop)
+        power = self._power(c)
+        peak = self._peak(power)
+        least = max(0.0, min(2.0, 1 - self.sigma**2 * log(self.rate))) + 11 * self.sigma
+        floor = max(self._height(peak, power), self._height(0.0, power)) - 60
+        low, high = max(peak, 0.0), max(power, 0.0) + 11 * self.sigma
+        while high - low > 0.2 * self.sigma:  # decreasing beyond the last peak
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self._height(middle, power) > floor else (low, middle)
+        return min(0.0, peak) - 11 * self.sigma, min(max(high, least), self.stop)
+
+    def _height(self, x, power):
+        """log of phi(x) exp(power * loss(x)), up to a constant."""
+        u = (x - 0.5) / self.sigma**2
+        loss = log1p(self.rate * expm1(u)) if u < 500 else u + log(self.rate)
+        return power * loss - 0.5 * (x / self.sigma) ** 2
 
     def _tilted_window(self, c):
         """Interval of x that holds the law tilted by exp(cL) alone."""
@@ -112,11 +124,13 @@ class SampledGaussian(Step):
         low, high = self._window(c)
         u = (high - 0.5) / self.sigma**2
         slope = self.rate * exp(u - float(mixed_loss(u, self.rate))) / self.sigma**2
-        edge = 42 / self._angle()
-        if band * slope <= max(edge * slope, 30 / self.sigma):
-            edge, phase = np.inf, 1.1 * band * slope + 9 / self.sigma
+        edge, sharp = 42 / self._angle(), 1 / self.sigma
+        if self._power(c) < 0:  # the tilted peak, at low + 11 sigma, is narrower than sigma
+            sharp *= sqrt(1 + max(0.0, -low - 11 * self.sigma) / self.sigma**2)
+        if band * slope <= max(edge * slope, 30 * sharp):
+            edge, phase = np.inf, 1.1 * band * slope + 9 * sharp
         else:
-            phase = 1.1 * edge * slope + (9.5 + self._angle() * self.sigma) / self.sigma
+            phase = 1.1 * edge * slope + (9.5 + self._angle() * self.sigma) * sharp
         return low, high, min(2 * pi / phase, 0.42 * self.sigma**2), edge
 
     def _angle(self):

@@ -128,7 +128,7 @@ class Finite(Step):
         return np.inf if self.infinite else max(self.losses)
 
     def tilt_limit(self, log_delta):
-        return np.inf
+        return 4e3 / max(map(abs, self.losses)) if any(self.losses) else np.inf
 
     def work(self, c, band):
         return len(self.losses)
@@ -168,7 +168,7 @@ class Laplace(Step):
         return float(max(self._loss(1 / self.scale), self._loss(-1 / self.scale)))
 
     def tilt_limit(self, log_delta):
-        return np.inf
+        return 4e3 * self.scale
 
     def _panels(self, c, band):
         """Panels short enough for the loss (2) and for the phase or tilt along it (8)."""
