@@ -59,12 +59,16 @@ def softmax_clipped_sum(theta, x, y, clip):
     without being written out.
     """
     slope = softmax(x @ theta, axis=1)
+    if y.dtype.kind not in "iu" or ((y < 0) | (y >= slope.shape[1])).any():
+        raise ValueError(f"y must hold whole numbers from 0 to {slope.shape[1] - 1}")
     slope[np.arange(len(y)), y] -= 1
     return _outer_clipped_sum(x, slope, clip)
 
 
 def logistic_clipped_sum(theta, x, y, clip):
     """Clipped gradients of logistic regression, summed: theta (d,), x (b, d), y -1 or +1."""
+    if not (np.abs(y) == 1).all():
+        raise ValueError("y must hold -1 and +1 only")
     slope = -y * expit(-y * (x @ theta))
     return _outer_clipped_sum(x, slope[:, None], clip)[:, 0]
 
@@ -102,9 +106,8 @@ def dp_sgd(
     Everything but x and y must be public, the shape of `start` and `rate` included. `batch_size` is
     the divisor: a public number, meant to be the expected size of a batch. The actual size depends
     on who is in the data, so it must not be the divisor. `gradient_sum(theta, x, y, clip)` must
-    move by at most `clip` (l2) when a row is added or removed: use `clipped_sum`. An input it
-    cannot handle is an error there, before any noise, and errors are seen: check the data's form
-    first, whoever is in it.
+    move by at most `clip` (l2) when a row is added or removed: use `clipped_sum`. Data that cannot
+    be read raise an error, which is seen: check their form row by row before, as with labels.
     """
     x, y, theta = _data(x, y, start)
     sigma, clip, learning_rate, batch_size = (

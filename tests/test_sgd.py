@@ -94,7 +94,6 @@ def test_batches_are_poisson():
     batches = np.zeros((4000, 6), dtype=int)
     for row in batches:
         row[dp.poisson_batch(6, 0.3, rng=rng)] = 1
-    low, high = binom.ppf([1e-9, 1 - 1e-9], 4000, [[0.3], [0.09]])[:, 0], None
     low, high = binom.ppf(1e-9, 4000, [0.3, 0.09]), binom.isf(1e-9, 4000, [0.3, 0.09])
 
     def check(sampled):
@@ -148,6 +147,14 @@ def test_the_divisor_is_public_and_not_the_size_of_the_batch(problem):
 def test_bad_settings_are_refused_by_name(problem, name, value):
     with pytest.raises(ValueError, match=f"^{name} must be"):
         run(problem, **{name: value})
+
+
+@pytest.mark.parametrize("label", [-1, 2, 0.5])
+def test_labels_the_loss_does_not_know_are_refused(label):
+    with pytest.raises(ValueError, match="^y must hold"):
+        dp.softmax_clipped_sum(np.zeros((1, 2)), np.ones((2, 1)), np.array([0, label]), 1.0)
+    with pytest.raises(ValueError, match="^y must hold"):
+        dp.logistic_clipped_sum(np.zeros(1), np.ones((2, 1)), np.array([1, 2 * label + 4]), 1.0)
 
 
 @pytest.mark.parametrize(
