@@ -259,31 +259,19 @@ def lattice_epsilon(parts, target):
 
 
 def least_error(first, second, alpha):
-    """max over real e of 1 - delta_second(e) - alpha e^e and its mirror image: the lower
-    boundary of all tests, one supporting line a value of e; unimodal in e."""
+    """max over real e of 1 - delta_second(e) - alpha e^e and its mirror image: the supporting
+    lines of the trade-off function (Dong, Roth and Su 2022, Proposition 6), unimodal in e."""
+    from scipy.optimize import fminbound  # 0.2 s to import, and needed here alone
 
-    def line(e):
+    def below(e):
         if e >= 0:
-            return 1 - second.delta(e)[1] - alpha * exp(min(e, 700.0))
-        return exp(e) * (1 - first.delta(-e)[1] - alpha)
+            return second.delta(e)[1] + alpha * exp(min(e, 700.0)) - 1
+        return exp(e) * (first.delta(-e)[1] + alpha - 1)
 
-    ratio = 0.5 * (5**0.5 - 1)
-    low, high = -span(first), span(second)
-    a, b = high - ratio * (high - low), low + ratio * (high - low)
-    at_a, at_b = line(a), line(b)
-    best = max(0.0, line(0.0))
-    while high - low > 1e-9:
-        if at_a >= at_b:
-            high, b, at_b = b, a, at_a
-            a = high - ratio * (high - low)
-            at_a = line(a)
-        else:
-            low, a, at_a = a, b, at_b
-            b = low + ratio * (high - low)
-            at_b = line(b)
-        best = max(best, at_a, at_b)
-    return best
+    e = fminbound(below, -_span(first), _span(second), xtol=1e-9)
+    return max(0.0, -below(e), -below(0.0))
 
 
-def span(way):
+def _span(way):
+    """An e beyond which delta(e) no longer falls."""
     return way.epsilon(way.infinite + (1 - way.infinite) * 1e-18)[2] + 1e-9

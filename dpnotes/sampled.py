@@ -124,17 +124,17 @@ class SampledGaussian(Step):
         low, high = self._window(c)
         u = (high - 0.5) / self.sigma**2
         slope = self.rate * exp(u - float(mixed_loss(u, self.rate))) / self.sigma**2
-        edge, sharp = 42 / self._angle(), 1 / self.sigma
+        sharp, longest = 1 / self.sigma, 0.42 * self.sigma**2
         if self._power(c) < 0:  # the tilted peak, at low + 11 sigma, is narrower than sigma
             sharp *= sqrt(1 + max(0.0, -low - 11 * self.sigma) / self.sigma**2)
+            longest = 0.23 * self.sigma**2  # and exp(-A e^u) only decays for \\|Im u\\| < pi/2
+        angle = min(1.0, 3 / (self.sigma**2 * sharp))
+        edge = 42 / angle
         if band * slope <= max(edge * slope, 30 * sharp):
             edge, phase = np.inf, 1.1 * band * slope + 9 * sharp
         else:
-            phase = 1.1 * edge * slope + (9.5 + self._angle() * self.sigma) * sharp
-        return low, high, min(2 * pi / phase, 0.42 * self.sigma**2), edge
-
-    def _angle(self):
-        return min(1.0, 3 / self.sigma)
+            phase = 1.1 * edge * slope + (9.5 + angle * self.sigma**2 * sharp) * sharp
+        return low, high, min(2 * pi / phase, longest), edge
 
     def work(self, c, band):
         low, high, step, _ = self._nodes(c, band)
@@ -184,19 +184,20 @@ class SampledGaussian(Step):
         return Law(self.sign * loss, log_q + loss if self.sign > 0 else log_q)
 
     def line(self, c, y):
-        far = int(np.searchsorted(y, self._nodes(c, float(y[-1]))[3], side="right"))
+        edge = self._nodes(c, float(y[-1]))[3]
+        far = int(np.searchsorted(y, edge, side="right"))
         law = self.law(c, float(y[-1]))
         value, noise = line_of_law(law, c, y[:far])
         if far == len(y):
             return value, noise
-        lifted, error = self._lifted_line(c, y[far:])
+        lifted, error = self._lifted_line(c, y[far:], 42 / edge)
         return np.concatenate([value, lifted]), np.concatenate([noise, error])
 
-    def _lifted_line(self, c, y):
+    def _lifted_line(self, c, y, angle):
         """K(c+iy) - K(c) from the integral along x + i sigma^2 angle."""
         low, high, step, _ = self._nodes(c, float(y[-1]))
         x, power = np.arange(low, high + step, step), self._power(c)
-        lift = 1j * self.sign * self._angle()
+        lift = 1j * self.sign * angle
         loss = mixed_loss_complex((x - 0.5) / self.sigma**2, lift, self.rate)
         terms = power * loss - 0.5 * ((x + self.sigma**2 * lift) / self.sigma) ** 2
         terms += log(step / (self.sigma * sqrt(2 * pi))) - float(self.cumulant(np.array([c]))[0])
