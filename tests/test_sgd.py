@@ -62,7 +62,14 @@ def test_privacy_of_a_run_agrees_with_dp_accounting(rate, sigma, steps):
     x, y = np.zeros((1, 1)), np.zeros(1, dtype=int)
     loss = dp.subsample(dp.gaussian(sigma), rate).compose(steps)
     short = dp.dp_sgd(
-        x, y, np.zeros((1, 2)), rate=rate, sigma=sigma, steps=3, batch_size=1, learning_rate=1,
+        x,
+        y,
+        np.zeros((1, 2)),
+        rate=rate,
+        sigma=sigma,
+        steps=3,
+        batch_size=1,
+        learning_rate=1,
         rng=np.random.default_rng(1),
     )
     assert short.loss.compose(2).epsilon(1e-5) == pytest.approx(
@@ -112,8 +119,16 @@ def test_batches_are_poisson():
 def test_noise_has_the_promised_size():
     """No data: the updates are the noise alone. 40,000 values; false alarm below 1e-6."""
     found = dp.dp_sgd(
-        np.zeros((1, 1)), np.zeros(1, dtype=int), np.zeros(40_000), rate=1e-9, sigma=3.0, clip=0.5,
-        steps=1, batch_size=10, learning_rate=2.0, rng=np.random.default_rng(6),
+        np.zeros((1, 1)),
+        np.zeros(1, dtype=int),
+        np.zeros(40_000),
+        rate=1e-9,
+        sigma=3.0,
+        clip=0.5,
+        steps=1,
+        batch_size=10,
+        learning_rate=2.0,
+        rng=np.random.default_rng(6),
         gradient_sum=lambda theta, x, y, clip: np.zeros_like(theta),
     ).theta
     assert found.std() == pytest.approx(2.0 / 10 * 3.0 * 0.5, rel=0.018)  # five sigma
@@ -138,10 +153,23 @@ def test_the_divisor_is_public_and_not_the_size_of_the_batch(problem):
 @pytest.mark.parametrize(
     "name, value",
     [
-        ("rate", 0.0), ("rate", 1.5), ("rate", [0.1, 0.2]), ("sigma", 0.0), ("sigma", -1),
-        ("sigma", np.nan), ("steps", 0), ("steps", 2.5), ("batch_size", 0), ("learning_rate", -1.0),
-        ("clip", 0.0), ("clip", np.inf), ("rng", 7), ("rng", None), ("gradient_sum", "softmax"),
-        ("start", np.array([[np.nan]])), ("start", None),
+        ("rate", 0.0),
+        ("rate", 1.5),
+        ("rate", [0.1, 0.2]),
+        ("sigma", 0.0),
+        ("sigma", -1),
+        ("sigma", np.nan),
+        ("steps", 0),
+        ("steps", 2.5),
+        ("batch_size", 0),
+        ("learning_rate", -1.0),
+        ("clip", 0.0),
+        ("clip", np.inf),
+        ("rng", 7),
+        ("rng", None),
+        ("gradient_sum", "softmax"),
+        ("start", np.array([[np.nan]])),
+        ("start", None),
     ],
 )
 def test_bad_settings_are_refused_by_name(problem, name, value):

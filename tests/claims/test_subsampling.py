@@ -1,5 +1,6 @@
 """The claims of the chapter `subsampling`: exact laws of random mechanisms on small datasets."""
 
+from functools import partial
 from itertools import combinations_with_replacement, product
 from math import comb
 
@@ -62,7 +63,7 @@ def test_uniform_subsets_amplify_under_substitution():
             table = {key: unordered[tuple(sorted(key))] for key in keys}
             pure = worst(neighbours(size), table, dp.max_divergence)
             epsilon = pure * rng.uniform(0.1, 1.0, pure.shape)
-            delta = worst(neighbours(size), table, lambda p, q: dp.hockey_stick(p, q, epsilon))
+            delta = worst(neighbours(size), table, partial(dp.hockey_stick, epsilon=epsilon))
             bound, leak = amplification(epsilon, size / rows, delta)
             laws = {
                 x: dp.uniform_subsample_law(table.__getitem__, x, size)
@@ -121,8 +122,8 @@ def test_pairing_counts_and_the_slips_of_the_printed_proof():
     assert set(paired.sum(axis=1)) == {3} and set(paired.sum(axis=0)) == {2}
     slip(
         "T-19",
-        "m = 5, n = 2: each of the 4 sets with i is paired with m - n = 3 sets without it, each of those "
-        "6 with n = 2, where the proof prints 2 and 3",
+        "m = 5, n = 2: each of the 4 sets with i is paired with m - n = 3 sets without it, each of "
+        "those 6 with n = 2, where the proof prints 2 and 3",
     )
     epsilon, rate, t = 1.0, 0.5, 0.0
     p, q = dp.amplification_pair(epsilon, rate)
@@ -134,21 +135,29 @@ def test_pairing_counts_and_the_slips_of_the_printed_proof():
         f"{min(factors) * q[1]:.4f} is claimed; with the maximum {max(factors) * q[1]:.4f}",
     )
     # a mechanism that minds the order: odds of S double if the first row is 1, and if the last is 0
-    minds = {z: np.array([0.1 * 2.0 ** ((z[0] == 1) + (z[1] == 0))]) for z in product((0, 1), repeat=2)}
+    minds = {
+        z: np.array([0.1 * 2.0 ** ((z[0] == 1) + (z[1] == 0))]) for z in product((0, 1), repeat=2)
+    }
     minds = {z: np.append(v, 1 - v) for z, v in minds.items()}
-    close = [(z, w) for z in minds for w in minds if sum(a != b for a, b in zip(z, w, strict=True)) == 1]
+    close = [
+        (z, w) for z in minds for w in minds if sum(a != b for a, b in zip(z, w, strict=True)) == 1
+    ]
     equal(max(dp.max_divergence(minds[z], minds[w]) for z, w in close), np.log(2))
     p, q = (dp.uniform_subsample_law(minds.__getitem__, x, 2) for x in ((1, 0, 1), (0, 0, 1)))
     bound = np.exp(dp.amplification(np.log(2), 2 / 3)[0])
     assert p[0] / q[0] > 1.74 and bound < 1.67
     slip(
         "T-19",
-        f"an order-dependent N with eps = ln 2, m = 3, n = 2, delta = 0: p(S)/q(S) = {p[0] / q[0]:.4f} for an "
-        f"event S, the claim allows {bound:.4f}",
+        f"an order-dependent N with eps = ln 2, m = 3, n = 2, delta = 0: p(S)/q(S) = "
+        f"{p[0] / q[0]:.4f} for an event S, the claim allows {bound:.4f}",
     )
     both = comb(3, 1) / comb(5, 3)
     assert abs(both - 0.36) > 0.05
-    slip("T-19", f"m = 5, n = 3: two given indices are both picked with probability {both:.2f}, not r^2 = 0.36")
+    slip(
+        "T-19",
+        f"m = 5, n = 3: two given indices are both picked with probability {both:.2f}, "
+        "not r^2 = 0.36",
+    )
 
 
 @pytest.mark.claim(
@@ -192,7 +201,7 @@ def test_poisson_sampling_amplifies_under_add_remove():
         for rate in (0.05, 0.3, 0.8):
             table = random_table(rng, sets, count=30)
             epsilon = worst(both, table, dp.max_divergence) * rng.uniform(0.1, 1.0, 30)
-            delta = worst(both, table, lambda p, q: dp.hockey_stick(p, q, epsilon))
+            delta = worst(both, table, partial(dp.hockey_stick, epsilon=epsilon))
             bound, leak = amplification(epsilon, rate, delta)
             laws = {s: dp.poisson_subsample_law(table.__getitem__, s, rate) for s in sets}
             for x, other in both:
@@ -230,13 +239,18 @@ def test_one_pair_dominates_every_subsampled_mechanism_and_its_compositions():
             epsilon = pure * rng.uniform(0.3, 1.0, pure.shape)
             delta = np.max([dp.hockey_stick(p, q, epsilon) for p, q in pairs], axis=0)
             p, q = rate * a + (1 - rate) * r, rate * b + (1 - rate) * r
-            worst_of = [pair(e, rate, d) for e, d in zip(epsilon.tolist(), delta.tolist(), strict=True)]
+            worst_of = [
+                pair(e, rate, d) for e, d in zip(epsilon.tolist(), delta.tolist(), strict=True)
+            ]
             # rounds i and i + 1 one after the other: different mechanisms, one target
             top = [pair(max(epsilon[i : i + 2]), rate, max(delta[i : i + 2])) for i in range(59)]
             for t in (-1.0, -0.1, -0.01, 0.0, 0.003, 0.05, 0.4, 1.5):
                 bound = [dp.hockey_stick(*laws, t) for laws in worst_of]
                 at_most(dp.hockey_stick(p, q, t), bound, atol=1e-15)
-                two = [outer(p[i], p[i + 1]) for i in range(59)], [outer(q[i], q[i + 1]) for i in range(59)]
+                two = (
+                    [outer(p[i], p[i + 1]) for i in range(59)],
+                    [outer(q[i], q[i + 1]) for i in range(59)],
+                )
                 bound = [dp.hockey_stick(outer(x, x), outer(y, y), t) for x, y in top]
                 at_most(dp.hockey_stick(*map(np.array, two), t), bound, atol=1e-15)
         # the curve is the one in the docstring, and T-19's point lies on it
@@ -244,7 +258,12 @@ def test_one_pair_dominates_every_subsampled_mechanism_and_its_compositions():
             coin, laws = dp.dominating_pair(epsilon, delta), pair(epsilon, rate, delta)
             t = np.linspace(0, dp.amplification(epsilon, rate)[0] * 1.2, 50)
             before = dp.amplification_inverse(t, rate)
-            equal(dp.hockey_stick(*laws, t), rate * dp.hockey_stick(*coin, before), rtol=1e-11, atol=1e-16)
+            equal(
+                dp.hockey_stick(*laws, t),
+                rate * dp.hockey_stick(*coin, before),
+                rtol=1e-11,
+                atol=1e-16,
+            )
             equal(laws[0].sum(), 1.0)
             holds(laws[0] >= 0)
 
@@ -273,9 +292,16 @@ def test_minibatches():
         passes = steps * rate
         proved = dp.advanced_composition(dp.amplification(epsilon, rate)[0], steps, beta)
         at_most(proved, bound(epsilon, rate, passes, beta))
-        equal(dp.advanced_composition(dp.amplification(0.9, 1e-9)[0], 10**9, 1e-5),
-              bound(0.9, 1e-9, 1, 1e-5), rtol=1e-4)
-        for e, r, n, b in ((0.9, 0.01, 100, 1e-30), (0.999, 0.01, 100, 1e-20), (0.5, 0.1, 50, 1e-6)):
+        equal(
+            dp.advanced_composition(dp.amplification(0.9, 1e-9)[0], 10**9, 1e-5),
+            bound(0.9, 1e-9, 1, 1e-5),
+            rtol=1e-4,
+        )
+        for e, r, n, b in (
+            (0.9, 0.01, 100, 1e-30),
+            (0.999, 0.01, 100, 1e-20),
+            (0.5, 0.1, 50, 1e-6),
+        ):
             for pair in (dp.amplification_pair, dp.substitution_pair):
                 at_most(dp.finite(*pair(e, r)).compose(n).epsilon(b), bound(e, r, n * r, b))
 
@@ -307,7 +333,9 @@ def test_numbers_of_the_minibatch_note_and_its_counterexample():
     for e in (0.01, 0.9, 3.0):
         a, b = dp.substitution_pair(e, 1.0)
         r = dp.substitution_pair(e, 0.0)[0]
-        largest = [dp.max_divergence(u, v) for u, v in ((a, b), (b, a), (a, r), (r, a), (b, r), (r, b))]
+        largest = [
+            dp.max_divergence(u, v) for u, v in ((a, b), (b, a), (a, r), (r, a), (b, r), (r, b))
+        ]
         equal(np.max(largest), e, rtol=1e-10)
     # the counterexample, again from a binomial law with 60 digits
     for epsilon, beta in ((0.9, 1e-30), (0.999, 1e-20)):
@@ -318,15 +346,19 @@ def test_numbers_of_the_minibatch_note_and_its_counterexample():
             q = 1 / (1 + e)
             p = q + mpmath.mpf(rate) * (e - 1) * q
             delta = sum(
-                max(0, mpmath.binomial(n, i) * (p**i * (1 - p) ** (n - i)
-                    - mpmath.exp(printed) * q**i * (1 - q) ** (n - i)))
+                max(
+                    0,
+                    mpmath.binomial(n, i)
+                    * (p**i * (1 - p) ** (n - i) - mpmath.exp(printed) * q**i * (1 - q) ** (n - i)),
+                )
                 for i in range(n + 1)
             )
         assert exact > printed and delta > beta
         slip(
             "T-19-minibatch",
-            f"eps = {epsilon}, r = 0.01, k = 1, beta = {beta:.0e}: printed {printed:.4f}; an eps-DP mechanism "
-            f"whose 100 minibatches need {exact:.4f} (at {printed:.4f} its delta is {float(delta):.2e})",
+            f"eps = {epsilon}, r = 0.01, k = 1, beta = {beta:.0e}: printed {printed:.4f}; an eps-DP "
+            f"mechanism whose 100 minibatches need {exact:.4f} (at {printed:.4f} its delta is "
+            f"{float(delta):.2e})",
         )
 
 
@@ -367,7 +399,10 @@ def test_a_row_moves_the_clipped_sum_by_at_most_the_clip():
             clip = np.exp(rng.uniform(-3, 3))
             gradients = rng.standard_normal((6, 3, 2)) * np.exp(rng.uniform(-4, 4, (6, 1, 1)))
             full = clipped_sum(gradients, clip)
-            moves = [np.linalg.norm(full - clipped_sum(np.delete(gradients, i, 0), clip)) for i in range(6)]
+            moves = [
+                np.linalg.norm(full - clipped_sum(np.delete(gradients, i, 0), clip))
+                for i in range(6)
+            ]
             at_most(moves, clip)
         # attained, and twice that by a replacement
         big = np.array([[[9.0, 0.0]], [[0.0, 0.0]]])
@@ -426,15 +461,15 @@ def test_the_printed_step_has_a_privacy_that_depends_on_the_learning_rate():
         equal(moved, learning_rate * clip)
     each = np.linalg.norm(dp.clipped_sum(one, clip) - dp.clipped_sum(two, clip)) / n
     equal(each, 2 * clip / n)
-    cost = dict(zip((0.1, 1.0, 2.0), (dp.gaussian(1 / a).epsilon(1e-5) for a in (0.1, 1.0, 2.0)), strict=True))
+    cost = {a: dp.gaussian(1 / a).epsilon(1e-5) for a in (0.1, 1.0, 2.0)}
     assert cost[0.1] < cost[1.0] / 9 < cost[2.0]
     slip(
         "T-dpsgd",
-        f"sigma = 1, delta = 1e-5, one full-batch step as printed: eps = {cost[0.1]:.3f}, {cost[1.0]:.3f}, "
-        f"{cost[2.0]:.3f} with learning rates 0.1, 1, 2",
+        f"sigma = 1, delta = 1e-5, one full-batch step as printed: eps = {cost[0.1]:.3f}, "
+        f"{cost[1.0]:.3f}, {cost[2.0]:.3f} with learning rates 0.1, 1, 2",
     )
     slip(
         "T-dpsgd",
-        f"50 examples, C = 1: replacing one moves the clipped average by {clip:g}, the average of clipped gradients by "
-        f"{each:g}",
+        f"50 examples, C = 1: replacing one moves the clipped average by {clip:g}, "
+        f"the average of clipped gradients by {each:g}",
     )
