@@ -1,4 +1,4 @@
-"""The claims of the chapter `accounting`: domination, inversion along a line, aliases, certificate."""
+"""The claims of the chapter `accounting`: domination, inversion on a line, aliases, certificate."""
 
 import numpy as np
 import pytest
