@@ -356,9 +356,9 @@ def test_numbers_of_the_minibatch_note_and_its_counterexample():
         assert exact > printed and delta > beta
         slip(
             "T-19-minibatch",
-            f"eps = {epsilon}, r = 0.01, k = 1, beta = {beta:.0e}: printed {printed:.4f}; an eps-DP "
-            f"mechanism whose 100 minibatches need {exact:.4f} (at {printed:.4f} its delta is "
-            f"{float(delta):.2e})",
+            f"eps = {epsilon}, r = 0.01, k = 1, beta = {beta:.0e}: printed {printed:.4f}; an "
+            f"eps-DP mechanism whose 100 minibatches need {exact:.4f} (at {printed:.4f} its "
+            f"delta is {float(delta):.2e})",
         )
 
 
