@@ -5,6 +5,7 @@ Data: ``ledger/<chapter>.yml`` (one entry a claim), ``ledger/sources.yml`` and, 
 """
 
 import json
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -23,11 +24,13 @@ def label(claim_id):
     return claim_id.lower()
 
 
+@cache
 def sources():
     """Letter -> {title, kind, about} of the source documents."""
     return yaml.safe_load((ROOT / "ledger" / "sources.yml").read_text(encoding="utf8"))
 
 
+@cache
 def claims():
     """All entries, in the book's order, each with its chapter."""
     found = []
@@ -39,6 +42,7 @@ def claims():
     return sorted(found, key=lambda c: order.index(c["chapter"]) if c["chapter"] in order else 99)
 
 
+@cache
 def chapters():
     """Names of the pages in the table of contents, in order."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf8"))
