@@ -72,14 +72,15 @@ class Outcomes:
                 ]
 
     def delta(self, epsilon):
-        """The worse of both directions, and how much an error of the losses would move it."""
+        """The worse of both directions, and its slope: minus its derivative by epsilon."""
         with mp.workdps(50):
             power = mp.exp(mp.mpf(float(epsilon)))
             found = []
             for laws in (self.laws, [(q, p) for p, q in self.laws]):
                 over = [(p - power * q, power * q) for p, q in laws if p > power * q]
                 found.append((mp.fsum(a for a, _ in over), mp.fsum(b for _, b in over)))
-            return float(max(a for a, _ in found)), float(max(b for _, b in found))
+            worse = max(found)
+            return float(worse[0]), float(worse[1])
 
     def renyi(self, alpha):
         with mp.workdps(50):
@@ -112,7 +113,7 @@ def against_outcomes(run, outcomes, top, loose=1e-12):
     holds(np.abs(run.delta(epsilons) - true) <= loose * true + room, "delta")
     low, high = run.delta_interval(epsilons)
     holds((low <= true + room) & (true - room <= high), "delta lies in its interval")
-    inner = (slope > 0) & (true > 0) & (true < 1)
+    inner = (slope > 0) & (true > 0) & (true < 1) & (epsilons > 0)  # at 0 both directions tie
     target, wanted, tilt = true[inner], epsilons[inner], (true / np.maximum(slope, 1e-300))[inner]
     room = 1e-12 * (1 + top) + loose * tilt
     holds(np.abs(run.epsilon(target) - wanted) <= room, "epsilon")
