@@ -7,6 +7,8 @@ SOURCES := $(shell git ls-files _config.yml _toc.yml chapters dpnotes ledger sit
 PACKAGE_TESTS := $(filter-out %_site.py %_grading.py %_assignments.py %_guards.py %_notebooks.py \
   %_ledger.py,$(wildcard tests/test_*.py))
 PORT ?= 8000
+# Small matrices: more threads would only get into each other's way, and could change last digits.
+export OMP_NUM_THREADS = 1
 
 ASSIGNMENTS ?= assignments
 GRADER = $(BIN)/python -m assignments.grader
