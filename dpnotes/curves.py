@@ -27,7 +27,7 @@ class Direction:
         self.infinite = -expm1(kept)  # the probability of an infinite loss
 
     def finite_top(self):
-        """The largest finite loss."""
+        """The largest finite loss."""  # of bounded losses
         return sum(k * step.extent(1.0)[1] for step, k in self.parts)
 
     def delta(self, epsilon):
@@ -45,7 +45,8 @@ class Direction:
             top = self.finite_top() if self.infinite else self.top
             return (max(0.0, top),) * 3
         found = method(self.parts).epsilon(delta - self.infinite)
-        return tuple(max(0.0, float(f)) for f in found)
+        top = self.finite_top() if self.infinite else self.top
+        return tuple(min(max(0.0, float(f)), top) for f in found)
 
     def certainly_meets(self, epsilon, delta):
         """Whether Chernoff's bound (the best RDP bound) shows (epsilon, delta)-DP."""

@@ -66,10 +66,13 @@ def laplace_delta(scale, e):
 
 
 def solve(delta_of, target, guess):
-    """delta_of(e) = target by secants on the logarithm."""
-    f = lambda e: mp.log(delta_of(e)) - mp.log(target)  # noqa: E731
-    root = mp.findroot(f, (mp.mpf(guess), mp.mpf(guess) * (1 + mp.mpf(10) ** -9)), tol=1e-60)
-    return root
+    """delta_of(e) = target, from a bracket around the guess, by Ridders' method."""
+    f = lambda e: delta_of(e) / target - 1  # noqa: E731
+    low = high = mp.mpf(guess)
+    width = low * mp.mpf(10) ** -12
+    while not f(low) > 0 >= f(high):
+        low, high, width = low - width, high + width, 4 * width
+    return mp.findroot(f, (low, high), solver="ridder", tol=1e-40, maxsteps=200, verify=False)
 
 
 def solve_linear(delta_of, target, guess):
@@ -298,7 +301,7 @@ def mixed_rows():
 
 if __name__ == "__main__":
     old = json.loads(PLACE.read_text())["rows"] if PLACE.exists() else []
-    kept = [row for row in old if "id" in row]
+    kept = [row for row in old if "id" in row]  # computed elsewhere, by two other methods
     rows = kept + exact_rows() + mixed_rows() + random_rows(float(sys.argv[1]) if sys.argv[1:] else 1200)
     lines = ",\n  ".join(json.dumps(row) for row in rows)
     PLACE.write_text('{"about": "epsilon(delta), the worse direction; see make_accounting_reference.py",\n'
