@@ -6,6 +6,7 @@ from math import exp, expm1, inf, log, log1p, pi, sqrt
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
+from .laws import EPS
 from .sampled import SampledGaussian
 from .steps import Gaussian, Laplace
 
@@ -139,16 +140,43 @@ class Single:
 
     def __init__(self, step):
         self.step = step
+        if isinstance(step, Laplace):
+            self.unit = 1 / step.scale
+        else:
+            self.unit = step.mu**2 if isinstance(step, Gaussian) else step.sigma**-2
+
+    def log_bounds(self, epsilon):
+        """(low, value, high) of log delta, whose terms round off like a shift of epsilon."""
+        shift = 4 * EPS * (epsilon + self.unit)
+        low, value, high = (
+            log_delta(self.step, max(0.0, e)) for e in (epsilon + shift, epsilon, epsilon - shift)
+        )
+        return low - _error(low), value, min(0.0, high + _error(high))
 
     def delta(self, epsilon):
-        value = log_delta(self.step, epsilon)
-        error = ROUNDING * (1 + abs(value)) if value > -inf else 0.0
-        low, high = exp(value - error), min(1.0, exp(value + error))
-        return low, exp(value), high
+        return tuple(map(exp, self.log_bounds(epsilon)))
 
     def epsilon(self, delta):
-        value = epsilon(self.step, delta)
-        return value * (1 - ROUNDING), value, value * (1 + ROUNDING)
+        return around(self.log_bounds, epsilon(self.step, delta), log(delta))
+
+
+def _error(log_value):
+    return ROUNDING * (1 + abs(log_value)) if log_value > -inf else 0.0
+
+
+def around(log_bounds, value, target):
+    """(low, value, high) of epsilon: the lower bound of log delta at low is at least the target,
+    the upper one at high at most."""
+    ends = []
+    for way, bound in ((-1, 0), (1, 2)):
+        width, end = 0.0, value
+        while 0 < end < inf or (end == 0 and way > 0):
+            if way * (log_bounds(end)[bound] - target) <= 0:
+                break
+            width = 2 * width or 1e-15 * value + 1e-30
+            end = max(0.0, value + way * width)
+        ends.append(end)
+    return ends[0], value, ends[1]
 
 
 def has_closed_form(step):

@@ -8,6 +8,7 @@ from math import exp, expm1, inf, log, log1p
 import numpy as np
 
 from . import closed, contour, lattice
+from .laws import EPS
 from .steps import Finite
 
 __all__ = []
@@ -74,24 +75,31 @@ def method(parts):
             return Binomial(step, k)
         exact = lattice.enumerated(parts)
         if exact is not None:
-            return Exact(exact)
+            return Exact(exact, 2e-13 * float(np.abs(exact.loss).max()))
     return Integral(parts)
 
 
 class Exact:
-    """A Curve without any error but round-off."""
+    """A Curve without any error but round-off: of its sums, and of its losses (``shift``)."""
 
-    def __init__(self, curve, rounding=1e-12):
-        self.curve, self.rounding = curve, rounding
+    def __init__(self, curve, shift):
+        self.curve, self.shift = curve, shift
+        size = np.ptp(curve.loss) + np.abs(curve.log_p[curve.log_p > -inf]).max()
+        self.rounding = 1e-12 + 4 * EPS * (float(size) + len(curve.loss))
+
+    def log_bounds(self, epsilon):
+        """(low, value, high) of log delta."""
+        low, value, high = (
+            self.curve.log_delta(e) for e in (epsilon + self.shift, epsilon, epsilon - self.shift)
+        )
+        return low - self.rounding, value, min(0.0, high + self.rounding)
 
     def delta(self, epsilon):
-        value = exp(self.curve.log_delta(epsilon))
-        return value * (1 - self.rounding), value, min(1.0, value * (1 + self.rounding))
+        return tuple(map(exp, self.log_bounds(epsilon)))
 
     def epsilon(self, delta):
-        value = self.curve.epsilon(log(delta))
-        pad = self.rounding * abs(value)
-        return value - pad, value, value + pad
+        value = max(0.0, self.curve.epsilon(log(delta)))
+        return closed.around(self.log_bounds, value, log(delta))
 
 
 class Binomial:
@@ -102,7 +110,8 @@ class Binomial:
 
     def _curve(self, find, value):
         start = find(((self.step, self.k),), 1, value) if self.k > 20_000 else (0.0,)
-        return Exact(lattice.two_point(self.step, self.k, start[0]))
+        shift = 4 * EPS * self.k * max(map(abs, self.step.losses))
+        return Exact(lattice.two_point(self.step, self.k, start[0]), shift)
 
     def delta(self, epsilon):
         return self._curve(contour.saddle_at, epsilon).delta(epsilon)
