@@ -45,9 +45,18 @@ class Direction:
         if delta == self.infinite:
             top = self.finite_top() if self.infinite else self.top
             return (max(0.0, top),) * 3
-        found = method(self.parts).epsilon(delta - self.infinite)
+        low, value, high = method(self.parts).epsilon(delta - self.infinite)
         top = self.finite_top() if self.infinite else self.top
-        return tuple(min(max(0.0, float(f)), top) for f in found)
+        least = min(max(0.0, low, self._least_epsilon(delta - self.infinite, top)), top)
+        high = min(max(high, least), top)
+        return least, min(max(value, least), high), high
+
+    def _least_epsilon(self, delta, top):
+        """Below epsilon: delta(e) >= w (1 - exp(e - top)), w the probability of the loss top."""
+        weight = exp(sum(k * step.log_at_top() for step, k in self.parts))
+        if not delta < weight:
+            return 0.0
+        return top + log1p(-delta / weight) * (1 + 1e-9) - 1e-14 * top
 
     def certainly_meets(self, epsilon, delta):
         """Whether Chernoff's bound (the best RDP bound) shows (epsilon, delta)-DP."""

@@ -41,6 +41,10 @@ class Step:
 
     infinite = 0.0
 
+    def log_at_top(self):
+        """log of the probability of the largest finite loss."""
+        return -np.inf
+
     def truncated(self, log_mass):
         return self
 
@@ -127,6 +131,9 @@ class Finite(Step):
     def top(self):
         return np.inf if self.infinite else max(self.losses)
 
+    def log_at_top(self):
+        return max(zip(self.losses, self.log_p, strict=True))[1]
+
     def tilt_limit(self, log_delta):
         return 4e3 / max(map(abs, self.losses)) if any(self.losses) else np.inf
 
@@ -166,6 +173,10 @@ class Laplace(Step):
 
     def top(self):
         return float(max(self._loss(1 / self.scale), self._loss(-1 / self.scale)))
+
+    def log_at_top(self):
+        law = self.law(1.0, 0.0)
+        return float(law.log_p[law.loss.argmax()])
 
     def tilt_limit(self, log_delta):
         return 4e3 * self.scale
