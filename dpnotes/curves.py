@@ -25,7 +25,7 @@ class Direction:
         self.top = sum(k * step.top() for step, k in parts)
         certain = any(step.infinite >= 1 for step, _ in parts)
         kept = -inf if certain else sum(k * log1p(-step.infinite) for step, k in parts)
-        self.infinite = -expm1(kept)  # the probability of an infinite loss
+        self.infinite = 0.0 - expm1(kept)  # the probability of an infinite loss; not -0.0
 
     def finite_top(self):
         """The largest finite loss."""  # of bounded losses
