@@ -280,6 +280,8 @@ def lattice_epsilon(parts, target):
 def least_error(first, second, alpha):
     """max over real e of 1 - delta_second(e) - alpha e^e and its mirror image: the supporting
     lines of the trade-off function (Dong, Roth and Su 2022, Proposition 6), unimodal in e."""
+    if alpha == 0:  # reject on infinite losses of second alone
+        return 1 - second.infinite
     from scipy.optimize import fminbound  # 0.2 s to import, and needed here alone
 
     def below(e):
