@@ -10,7 +10,7 @@ each direction the cheapest exact method answers:
 4. where that decays too slowly: losses moved to a fine lattice, on the safe side (``lattice``).
 """
 
-from math import exp, log
+from math import exp, inf, log
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -134,7 +134,7 @@ def calibrate(family, epsilon, delta):
 
     def excess(t):
         found = family(exp(t))._delta(epsilon)
-        return (log(found) if found > 0 else -1000.0) - log(delta)
+        return (log(found) if found > 0 else -inf) - log(delta)
 
     return exp(_root(excess))
 
@@ -145,7 +145,8 @@ def _root(excess):
     step = 1.0
     while high[1] > 0 or low[1] <= 0:
         if abs(low[0]) > 50 or abs(high[0]) > 50:
-            raise ValueError("no noise between e^-50 and e^50 meets the target")
+            which = "no" if high[1] > 0 else "every"
+            raise ValueError(f"{which} noise between e^-50 and e^50 meets the target")
         if high[1] > 0:
             low, t = high, high[0] + step
             high = (t, excess(t))
@@ -158,7 +159,8 @@ def _root(excess):
         width = high[0] - low[0]
         if width <= 1e-13 * (1 + abs(high[0])) or high[1] == 0:
             break
-        t = _interpolate(points[-3:])
+        finite = all(abs(value) < inf for _, value in points[-3:])
+        t = _interpolate(points[-3:]) if finite else 0.5 * (low[0] + high[0])
         margin = min(2e-14 * (1 + abs(t)), width / 3)
         t = min(max(t, low[0] + margin), high[0] - margin)
         if len(points) % 6 == 0:
@@ -183,7 +185,7 @@ def _interpolate(points):
 
 
 def _merged(parts):
-    """Equal steps counted together, Gaussians as one (mu^2 adds up), steps without loss left out."""
+    """Equal steps counted together, Gaussians as one (mu^2 adds up), lossless steps left out."""
     counts, squares, nothing = {}, 0.0, Finite((0.0,), (0.0,))
     for step, k in parts:
         if step == nothing:
