@@ -78,9 +78,17 @@ def order(name, value):
     return _check(name, value, lambda x: 1 <= x, "a number >= 1 (infinity allowed)")
 
 
+def _listed(value):
+    """Whether the value is an array or a sequence, ragged ones included."""
+    try:
+        return np.ndim(value) != 0
+    except ValueError:
+        return True
+
+
 def scalar(name, value):
     """Refuses arrays: for arguments of which there is exactly one."""
-    if np.ndim(value) != 0:
+    if _listed(value):
         raise _error(name, value, "a single number")
     return value
 
@@ -97,7 +105,7 @@ def count_or_zero(name, value):
 
 def _whole(name, value, least):
     allowed = f"a whole number >= {least}"
-    if np.ndim(value) != 0:
+    if _listed(value):
         raise _error(name, value, allowed)
     if isinstance(value, int) and not isinstance(value, bool) and value >= least:
         return value                              # keeps integers beyond 2**53 exact
