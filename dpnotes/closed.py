@@ -33,7 +33,8 @@ def gaussian_log_delta(mu, epsilon):
 def _small_shift(mu, a):
     """int_0^inf (1 - exp(-mu v)) exp(a v - v^2/2) dv: positive terms, so no cancellation."""
     x, w = _unit_legendre()
-    top = a + sqrt(a * a + 84)
+    root = sqrt(a * a + 84)
+    top = a + root if a > 0 else 84 / (root - a)
     v = top * x
     return float(top * (w @ (-np.expm1(-mu * v) * np.exp(v * (a - v / 2)))))
 

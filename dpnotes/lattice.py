@@ -79,10 +79,12 @@ def stirling_error(n):
     return np.where(n < 16, exact, series)
 
 
-def deviance(x, mean):
-    """x log(x/mean) - x + mean >= 0, exact near x = mean (Loader 2000)."""
-    ratio = np.log1p((x - mean) / mean)
-    return x * exp_excess(-ratio)
+def deviance(x, log_mean):
+    """x log(x/mean) - x + mean >= 0, exact near x = mean (Loader 2000); mean may underflow."""
+    mean = np.exp(log_mean)
+    near = np.abs(x - mean) < 0.5 * mean
+    part = np.where(near, x - mean, 0.0) / max(mean, 1e-300)
+    return x * exp_excess(-np.where(near, np.log1p(part), np.log(x) - log_mean))
 
 
 def log_binomial(j, k, log_p, log_q):
@@ -90,7 +92,7 @@ def log_binomial(j, k, log_p, log_q):
     j = np.asarray(j, dtype=float)
     inner = np.clip(j, 1, k - 1)
     value = stirling_error(np.array(float(k))) - stirling_error(inner) - stirling_error(k - inner)
-    value = value - deviance(inner, k * np.exp(log_p)) - deviance(k - inner, k * np.exp(log_q))
+    value = value - deviance(inner, np.log(k) + log_p) - deviance(k - inner, np.log(k) + log_q)
     value += 0.5 * np.log(k / (2 * np.pi * inner * (k - inner)))
     return np.where(j == 0, k * log_q, np.where(j == k, k * log_p, value))
 
