@@ -55,9 +55,9 @@ def finite(p, q):
     p, q = distribution("p", p), distribution("q", q)
     if p.shape != q.shape:
         raise ValueError(f"q must be as long as p, got {len(p)} and {len(q)} entries")
+    p, q = p / p.sum(), q / q.sum()
     both = (p > 0) & (q > 0)
     loss = np.log(p[both]) - np.log(q[both])
-    p, q = p / p.sum(), q / q.sum()
     return PrivacyLoss([(_finite(loss, np.log(p[both]), p[q == 0].sum(), q[p == 0].sum()), 1)])
 
 
@@ -100,4 +100,6 @@ def _sampled(step, rate):
     log_rest = log1p(-rate)
     log_p = np.logaddexp(np.log(rate) + np.array(step.log_p), log_rest + log_q)
     mixed = np.log1p(rate * np.expm1(np.minimum(loss, 700.0)))
+    if step.lost:  # where p vanishes the mixture has (1 - rate) q
+        mixed, log_p = np.append(mixed, log_rest), np.append(log_p, log_rest + np.log(step.lost))
     return _finite(mixed, log_p, rate * step.infinite, 0.0)
