@@ -91,7 +91,7 @@ def _locate(parts, side, column, target):
     """Where an increasing column of ``saddles`` reaches its target: a table, refined where it is steep
     (a wall, where the tail passes from many small losses to few large ones)."""
     cap = np.log(min(min(step.tilt_limit(800.0) for step, _ in parts), 1e25)) if side > 0 else 60.0
-    spread = np.sqrt(derivatives(parts, np.zeros(1))[2][0])
+    spread = max(np.sqrt(derivatives(parts, np.zeros(1))[2][0]), 1e-100)
     top = min(np.log(40 / spread), cap) if side > 0 else 5.0
     t = top + np.linspace(-9.0, 0.0, 28)
     found = saddles(parts, side, t)
@@ -207,9 +207,9 @@ def sums(on, epsilon):
     z = on.c + 1j * on.y
     terms = np.exp(on.shape - 1j * epsilon * on.y) / (z + 1)
     terms[0] *= 0.5
-    slope = abs(float(terms.sum().real))
+    slope = max(abs(float(terms.sum().real)), 1e-250)
     terms = terms / z
-    value = abs(float(terms.sum().real))
+    value = max(abs(float(terms.sum().real)), 1e-250)
     front = on.cumulant - on.c * epsilon
     rounding = np.abs(terms) @ (on.noise + EPS * (8 + np.abs(epsilon * on.y)))
     rounding += value * EPS * (16 + abs(on.cumulant) + abs(on.c * epsilon))
@@ -217,12 +217,12 @@ def sums(on, epsilon):
     cut = np.exp(min(on.log_cut - unit, 0.0))
     exponent = on.rivals[1] - on.rivals[0] * epsilon - front - unit
     decay = np.abs(on.rivals[0] - on.c) * on.period
-    alias = np.minimum(exponent - decay, 700.0)
+    alias = np.minimum(exponent - decay, 100.0)
     above, below = on.rivals[0] > on.c, on.rivals[0] < on.c
     aliases = np.exp(alias[above].min()) + np.exp(alias[below].min())
     return (
         front + unit + np.log(value),
         front + unit + np.log(slope),
-        (rounding + cut) / value,
-        (rounding + cut + 1.1 * aliases) / value,
+        min((rounding + cut) / value, 1e300),
+        min((rounding + cut + 1.1 * aliases) / value, 1e300),
     )

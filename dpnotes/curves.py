@@ -140,6 +140,8 @@ class Integral:
         mean = contour.derivatives(self.parts, np.zeros(1))[1][0]
         side = 1 if epsilon >= mean else -1
         start = contour.saddle_at(self.parts, side, epsilon)
+        if start[2] < -790 and contour.log_chernoff(self.parts, epsilon, start[2]) < -700:
+            return 0.0, 0.0, 1e-300
         found = contour_delta(self.parts, side, start, epsilon)
         if found is not None:
             return found
