@@ -29,6 +29,8 @@ class Direction:
 
     def finite_top(self):
         """The largest finite loss."""  # of bounded losses
+        if any(step.top() == inf and not step.infinite for step, _ in self.parts):
+            return inf
         return sum(k * step.extent(1.0)[1] for step, k in self.parts)
 
     def delta(self, epsilon):
@@ -80,11 +82,13 @@ def method(parts):
     if len(parts) == 1 and k == 1 and closed.has_closed_form(step):
         return closed.Single(step)
     if all(isinstance(step, Finite) for step, _ in parts):
-        if len(parts) == 1 and len(step.losses) == 2:
+        if len(parts) == 1 and len(step.losses) == 2 and not (step.infinite or step.lost):
             return Binomial(step, k)
         exact = lattice.enumerated(parts)
         if exact is not None:
             return Exact(exact, 2e-13 * float(np.abs(exact.loss).max()))
+    if any(step.infinite or getattr(step, "lost", 0.0) for step, _ in parts):
+        raise ValueError("infinite losses compose with few finite pairs only, got more")
     return Integral(parts)
 
 
@@ -140,8 +144,6 @@ class Integral:
         mean = contour.derivatives(self.parts, np.zeros(1))[1][0]
         side = 1 if epsilon >= mean else -1
         start = contour.saddle_at(self.parts, side, epsilon)
-        if start[2] < -790 and contour.log_chernoff(self.parts, epsilon, start[2]) < -700:
-            return 0.0, 0.0, 1e-300
         found = contour_delta(self.parts, side, start, epsilon)
         if found is not None:
             return found
