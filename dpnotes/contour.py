@@ -23,7 +23,8 @@ from .laws import EPS
 __all__ = []
 
 TOLERANCE = 1e-14  # of aliases and of the cut, relative to the tail
-MOST_WORK = 20_000_000  # nodes along the line times values of the loss
+MOST_WORK = 30_000_000  # nodes along the line times values of the loss
+MOST_NODES = 120_000
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,12 @@ def plan(parts, side, c, epsilon, log_tail, limit=np.inf):
         period = exponent / np.abs(gap)
     above = np.where(gap > 0, period, np.inf).min(axis=1)
     below = np.where(gap < 0, period, np.inf).min(axis=1)
-    loss = np.where(np.isfinite(values), values, 1e300) - chernoff(table) - table * epsilon + log_kernel(table)
+    loss = (
+        np.where(np.isfinite(values), values, 1e300)
+        - chernoff(table)
+        - table * epsilon
+        + log_kernel(table)
+    )
     cost = np.where(loss - loss.min() < 2.5, np.maximum(above, below), np.inf)
     cost = np.where(table <= limit, cost, np.inf)
     best = int(np.argmin(cost))
@@ -188,7 +194,7 @@ def line(parts, side, start):
     if height is None:
         return None
     nodes = int(np.ceil(height * period / (2 * np.pi))) + 1
-    if nodes * sum(step.work(c, height) for step, _ in parts) > MOST_WORK:
+    if nodes > MOST_NODES or nodes * sum(step.work(c, height) for step, _ in parts) > MOST_WORK:
         return None
     y = 2 * np.pi / period * np.arange(nodes)
     shape, noise = np.zeros(nodes, dtype=complex), np.zeros(nodes)

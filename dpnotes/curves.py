@@ -13,8 +13,8 @@ from .steps import Finite
 
 __all__ = []
 
-GOOD = 1e-9  # relative width of an enclosure that ends the search for a better one
-TRUSTED = 1e-6  # relative error of a tail beyond which a line says nothing
+GOOD = 1e-11  # relative width of an enclosure that ends the search for a better one
+TRUSTED = 0.02  # relative error of a tail beyond which a line says nothing
 
 
 class Direction:
@@ -88,7 +88,10 @@ def method(parts):
         if exact is not None:
             return Exact(exact, 2e-13 * float(np.abs(exact.loss).max()))
     if any(step.infinite or getattr(step, "lost", 0.0) for step, _ in parts):
-        raise ValueError("infinite losses compose with few finite pairs only, got more")
+        raise ValueError(
+            "a finite pair with an infinite loss composes with few finite pairs only, "
+            "not with other mechanisms or thousands of its kind"
+        )
     return Integral(parts)
 
 
@@ -144,6 +147,8 @@ class Integral:
         mean = contour.derivatives(self.parts, np.zeros(1))[1][0]
         side = 1 if epsilon >= mean else -1
         start = contour.saddle_at(self.parts, side, epsilon)
+        if start[2] < -790 and contour.log_chernoff(self.parts, epsilon, start[2]) < -700:
+            return 0.0, 0.0, 1e-300
         found = contour_delta(self.parts, side, start, epsilon)
         if found is not None:
             return found
@@ -174,9 +179,10 @@ class Integral:
         parts = contour.truncated(self.parts, log(delta))
         if parts != self.parts:
             found = narrowest(found, contour_epsilon(parts, 1, log(delta)))
-        if found is None or found[2] - found[0] > 1e3 * GOOD * found[1]:
+        if found is None or found[2] - found[0] > 1e-8 * found[1]:
             found = narrowest(found, lattice_epsilon(parts, log(delta)))
-        return found
+        low, value, high = found
+        return low, value if high - low <= 1e-10 * value else high, high
 
 
 def narrowest(first, second):
@@ -200,37 +206,51 @@ def contour_delta(parts, side, start, epsilon):
 
 
 def contour_epsilon(parts, side, target):
-    """(low, e, high) with log tail(e) = target, or None if no line is good there."""
-    start = contour.saddle_for(parts, side, target)
-    for _ in range(8):
-        start = (start[0], max(0.0, start[1]), start[2])
-        line = contour.line(parts, side, start)
+    """(low, e, high) with log tail(e) = target, or None if no line is good there.
+
+    Newton's steps stay on one line while it is good; a new one is drawn where they leave it, and
+    half way back where even its error bound is below the target.
+    """
+    c, epsilon, _ = contour.saddle_for(parts, side, target)
+    epsilon, good = max(0.0, epsilon), 0.0
+    for _ in range(25):
+        line = contour.line(parts, side, (c, epsilon, target))
         if line is None:
             return None
-        value, done = newton(line, side, start[1], target)
-        if done:
+        value, state = newton(line, side, epsilon, target)
+        if state == "found":
             return certify(line, side, value, target)
-        if value == start[1]:
+        if state == "unknown":
             return None
-        start = contour.saddle_at(parts, side, value)
+        if state == "moved":
+            good, epsilon = epsilon, value
+        else:  # too far to the right
+            epsilon = 0.5 * (good + epsilon)
+        c = contour.saddle_at(parts, side, epsilon)[0]
     return None
 
 
 def newton(line, side, epsilon, target):
     """Solve log tail(e) = target, e >= 0, on one line: the values of K serve all iterations.
 
-    Returns e and whether it is the answer; if not, e is where a new line is needed.
+    Returns e and "found", "moved" (a new line is needed there), "beyond" or "unknown".
     """
+    start, last = epsilon, np.inf
     for _ in range(50):
         value, slope, above, below = contour.sums(line, epsilon)
-        if max(above, below) > TRUSTED:
-            return epsilon, False
+        if not max(above, below) <= TRUSTED:
+            if epsilon != start:
+                return epsilon, "moved"
+            beyond = side > 0 and value + log1p(above) < target
+            return epsilon, "beyond" if beyond else "unknown"
         step = side * (value - target) / exp(slope - value)
-        limit = 0.25 * line.period
-        old, epsilon = epsilon, max(0.0, epsilon + min(max(step, -limit), limit))
-        if abs(epsilon - old) <= 2e-16 * epsilon:
+        step = min(max(step, -0.25 * line.period), 0.25 * line.period)
+        old, epsilon = epsilon, max(0.0, epsilon + step)
+        small = abs(epsilon - old) <= 1e-11 * epsilon
+        if epsilon == old or small and abs(step) >= 0.25 * last:
             break
-    return epsilon, True
+        last = abs(step)
+    return epsilon, "found"
 
 
 def certify(line, side, epsilon, target):

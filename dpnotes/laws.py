@@ -83,7 +83,7 @@ def log_moment(law, z):
     large = terms.max(axis=-1) > 20
     mean = float(mean_excess(law.log_p, -law.loss)) if np.any(~large) else 0.0
     rest = mean_excess(law.log_p, np.where(large[..., None], 0.0, tilted))
-    drift = z * (mean + law.lost) - law.infinite
+    drift = z * (mean + law.lost - law.infinite) - law.infinite
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(large, log_sum_exp(terms), np.log1p(np.where(large, 0.0, drift + rest)))
 
@@ -101,26 +101,61 @@ def derivatives(law, z):
 
 
 def line_of_law(law, c, y):
-    """Under the tilted law, E exp(iyL) - 1 = -2 E sin^2(yL/2) + i E sin(yL)."""
+    """K(c+iy) - K(c) for equally spaced y, and a bound on its rounding error: log of the mean of
+    exp(iyL) under the law tilted by exp(cL)."""
     terms = law.log_p + c * law.loss
     weights = np.exp(terms - terms.max())
-    weights /= weights.sum()
     keep = weights > 1e-40
-    weights, loss = weights[keep], law.loss[keep]
-    sizes = np.abs(law.log_p[keep]) + np.abs(c * loss) + 8
-    noise = EPS * float((weights * np.abs(loss)) @ sizes)
-    u, v = np.empty_like(y), np.empty_like(y)
+    sizes = np.abs(law.log_p[keep]) + np.abs(c * law.loss[keep]) + 20
+    return mean_phase(weights[keep] / weights.sum(), law.loss[keep], sizes, y)
+
+
+def mean_phase(weights, loss, sizes, y):
+    """log sum_j weights_j exp(iy loss_j), and a bound on its rounding error.
+
+    The weights sum to 1, so this is log(1 + sum_j weights_j (exp(iy loss_j) - 1)), whose terms are
+    small where y is. ``sizes`` are the relative errors of the weights in units of round-off; they are independent
+    between the terms, up to a common one of a few units.
+    """
+    u, v, noise = np.empty_like(y), np.empty_like(y), np.empty_like(y)
     for part in blocks(len(y), len(loss)):
-        half = np.multiply.outer(0.5 * y[part], loss)
-        sine = np.sin(half)
-        u[part] = -2 * (sine * sine) @ weights
-        v[part] = 2 * (sine * np.cos(half)) @ weights
-    return log1p_complex(u, v), noise * (abs(c) + y)
+        size = np.abs(weights) * np.exp(-y[part][0] * loss.imag)
+        kept = size > 1e-26  # of the others, exp(iy loss) has vanished
+        rise = rises(y[part], loss[kept]) @ weights[kept] - weights[~kept].sum()
+        u[part], v[part] = rise.real, rise.imag
+        moved = np.minimum(y[part][-1] * np.abs(loss), 2.0)
+        moved *= np.abs(weights)
+        noise[part] = EPS * (4 * np.linalg.norm(moved * sizes) + 4 * moved.sum())
+    value = log1p_complex(u, v)
+    return value, noise * np.exp(-value.real)
+
+
+def rises(y, loss):
+    """exp(i y loss) - 1, a row for each of equally spaced y, each to full relative accuracy.
+
+    By doubling, with exp(a+b) - 1 = A + B + AB: 2^n rows cost n exponentials of a row.
+    """
+    table = np.empty((len(y), len(loss)), dtype=complex)
+    table[0], done = expm1_i(y[0] * loss), 1
+    while done < len(y):
+        more = min(done, len(y) - done)
+        step = expm1_i((y[done] - y[0]) * loss)
+        np.multiply(table[:more], 1 + step, out=table[done : done + more])
+        table[done : done + more] += step
+        done += more
+    return table
+
+
+def expm1_i(a):
+    """exp(ia) - 1 for real or complex a."""
+    shrink, turn = np.exp(-a.imag), a.real
+    real = np.expm1(-a.imag) * np.cos(turn) - 2 * np.sin(turn / 2) ** 2
+    return real + 1j * shrink * np.sin(turn)
 
 
 def blocks(rows, columns):
     """Slices of rows that keep a table small enough for the cache."""
-    size = max(1, 100_000 // columns)
+    size = max(16, 40_000 // columns)
     return [slice(start, start + size) for start in range(0, rows, size)]
 
 
@@ -133,10 +168,13 @@ def mixed_loss(u, rate):
     return np.where(np.asarray(u) > 500, above, np.log1p(rate * np.expm1(np.minimum(u, 500.0))))
 
 
-def mixed_loss_complex(u, lift, rate):
-    """log(1 + rate (e^(u + lift) - 1)) for imaginary lift, |lift| < pi."""
-    top = np.maximum(u, 0)
-    return top + np.log((1 - rate) * np.exp(-top) + rate * np.exp(u - top + lift))
+def mixed_loss_complex(u, angle, rate):
+    """log(1 + rate (e^(u + i angle) - 1)) for \\|angle\\| < pi, without overflow or cancellation."""
+    low, high = np.minimum(u, 30.0), np.maximum(u, 30.0)
+    real = np.expm1(low) * np.cos(angle) - 2 * np.sin(angle / 2) ** 2
+    near = log1p_complex(rate * real, rate * np.exp(low) * np.sin(angle))
+    far = high + np.log(rate + (1 - rate) * np.exp(-high - 1j * angle)) + 1j * angle
+    return np.where(u > 30, far, near)
 
 
 def inverse_mixed_loss(loss, rate):

@@ -7,15 +7,14 @@ import numpy as np
 from scipy.special import ndtri_exp
 
 from .laws import (
-    EPS,
     Law,
-    blocks,
     derivatives,
     gauss,
     inverse_mixed_loss,
     line_of_law,
     log_moment,
     log_sum_exp,
+    mean_phase,
     mixed_loss,
     mixed_loss_complex,
 )
@@ -131,10 +130,11 @@ class SampledGaussian(Step):
         angle = min(1.0, 3 / (self.sigma**2 * sharp))
         edge = 42 / angle
         if band * slope <= max(edge * slope, 30 * sharp):
-            edge, phase = np.inf, 1.1 * band * slope + 9 * sharp
+            edge, phase = np.inf, 1.1 * band * slope + max(9 * sharp, 2 * pi / longest)
         else:
-            phase = 1.1 * edge * slope + (9.5 + angle * self.sigma**2 * sharp) * sharp
-        return low, high, min(2 * pi / phase, longest), edge
+            shifted = (9.5 + angle * self.sigma**2 * sharp) * sharp
+            phase = 1.1 * edge * slope + max(shifted, 2 * pi / longest)
+        return low, high, 2 * pi / phase, edge
 
     def work(self, c, band):
         low, high, step, _ = self._nodes(c, band)
@@ -197,34 +197,28 @@ class SampledGaussian(Step):
         """K(c+iy) - K(c) from the integral along x + i sigma^2 angle."""
         low, high, step, _ = self._nodes(c, float(y[-1]))
         x, power = np.arange(low, high + step, step), self._power(c)
-        lift = 1j * self.sign * angle
-        loss = mixed_loss_complex((x - 0.5) / self.sigma**2, lift, self.rate)
-        terms = power * loss - 0.5 * ((x + self.sigma**2 * lift) / self.sigma) ** 2
+        angle *= self.sign
+        loss = mixed_loss_complex((x - 0.5) / self.sigma**2, angle, self.rate)
+        terms = power * loss - 0.5 * (x / self.sigma + 1j * self.sigma * angle) ** 2
         terms += log(step / (self.sigma * sqrt(2 * pi))) - float(self.cumulant(np.array([c]))[0])
-        weights, loss = np.exp(terms), self.sign * loss
-        keep = np.abs(weights) > 1e-40
-        weights, loss = weights[keep], loss[keep]
-        ratio, sizes = np.empty(len(y), dtype=complex), np.empty(len(y))
-        for part in blocks(len(y), len(loss)):
-            table = np.exp(np.multiply.outer(1j * y[part], loss))
-            ratio[part] = table @ weights
-            sizes[part] = np.abs(table) @ (np.abs(weights) * (60 + np.abs(loss)))
-        ratio = np.where(np.abs(ratio) < 1e-300, 1e-300, ratio)
-        return np.log(ratio), EPS * sizes / np.abs(ratio)
+        sizes = np.abs(terms) + 20
+        return mean_phase(np.exp(terms), self.sign * loss, sizes, y)
 
     def ceiling(self, c):
         """Shift the integral over x to x + id: the phase exp(iyL) becomes exp(-y arg), where arg is
         that of 1 + rate (e^u - 1), which decreases in y; the Gaussian pays exp(d^2/2 sigma^2)."""
         low, high, step, _ = self._nodes(c, 0.0)
         x, angle = np.arange(low, high + step, step), SHIFTS[:, None]
-        loss = mixed_loss_complex((x - 0.5) / self.sigma**2, 1j * angle, self.rate)
+        loss = mixed_loss_complex((x - 0.5) / self.sigma**2, angle, self.rate)
         terms = self._power(c) * loss.real - 0.5 * (x / self.sigma) ** 2
         terms += 0.5 * (self.sigma * angle) ** 2 - float(self.cumulant(np.array([c]))[0])
         terms += np.log(step / (self.sigma * np.sqrt(2 * np.pi)))
         terms += np.where(angle > 1, 1e-3, 1e-13)  # their quadrature is worse near pi
         decay = loss.imag
         if self.stop < np.inf:  # and the way back to the real axis, at the stop
-            ends = np.concatenate([terms[:, -1:], terms[:, -1:] - 0.5 * (self.sigma * angle) ** 2], 1)
+            ends = np.concatenate(
+                [terms[:, -1:], terms[:, -1:] - 0.5 * (self.sigma * angle) ** 2], 1
+            )
             terms = np.append(terms, ends + np.log(angle * self.sigma**2 / step), axis=1)
             decay = np.append(decay, decay[:, -1:] * [1.0, 0.0], axis=1)
         return lambda height: min(0.0, float(log_sum_exp(terms - height * decay).min()))
