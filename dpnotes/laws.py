@@ -114,8 +114,8 @@ def mean_phase(weights, loss, sizes, y):
     """log sum_j weights_j exp(iy loss_j), and a bound on its rounding error.
 
     The weights sum to 1, so this is log(1 + sum_j weights_j (exp(iy loss_j) - 1)), whose terms are
-    small where y is. ``sizes`` are the relative errors of the weights in units of round-off; they are independent
-    between the terms, up to a common one of a few units.
+    small where y is. ``sizes`` are the relative errors of the weights in units of round-off; they
+    are independent between the terms, up to a common one of a few units.
     """
     u, v, noise = np.empty_like(y), np.empty_like(y), np.empty_like(y)
     for part in blocks(len(y), len(loss)):
@@ -169,7 +169,7 @@ def mixed_loss(u, rate):
 
 
 def mixed_loss_complex(u, angle, rate):
-    """log(1 + rate (e^(u + i angle) - 1)) for \\|angle\\| < pi, without overflow or cancellation."""
+    """log(1 + rate (e^(u + i angle) - 1)) for abs(angle) < pi, without overflow or cancellation."""
     low, high = np.minimum(u, 30.0), np.maximum(u, 30.0)
     real = np.expm1(low) * np.cos(angle) - 2 * np.sin(angle / 2) ** 2
     near = log1p_complex(rate * real, rate * np.exp(low) * np.sin(angle))

@@ -30,10 +30,15 @@ from dpnotes import contour
 
 mp.mp.dps = 60
 with mp.workdps(40):  # 24 Gauss-Legendre nodes, polished
-    LEGENDRE = [[mp.findroot(lambda x: mp.legendre(24, x), float(x)) for x in
-                 np.polynomial.legendre.leggauss(24)[0]]]
-    LEGENDRE.append([2 / ((1 - x * x) * mp.diff(lambda t: mp.legendre(24, t), x) ** 2)
-                     for x in LEGENDRE[0]])
+    LEGENDRE = [
+        [
+            mp.findroot(lambda x: mp.legendre(24, x), float(x))
+            for x in np.polynomial.legendre.leggauss(24)[0]
+        ]
+    ]
+    LEGENDRE.append(
+        [2 / ((1 - x * x) * mp.diff(lambda t: mp.legendre(24, t), x) ** 2) for x in LEGENDRE[0]]
+    )
 PLACE = pathlib.Path(__file__).with_name("accounting_reference.json")
 
 
@@ -138,9 +143,7 @@ def laplace_sum_delta(e0, k, e):
             series = [a**n / mp.factorial(n) for n in range(k)]
             for sign, times in ((1, k - m), (-1, m)):
                 for _ in range(times):  # times (w + sign/2), sign = -1 for the factor (w - 1/2)
-                    series = [
-                        sign * series[n] / 2 + (series[n - 1] if n else 0) for n in range(k)
-                    ]
+                    series = [sign * series[n] / 2 + (series[n - 1] if n else 0) for n in range(k)]
             inverse = [-(mp.mpf(4) ** (n // 2 + 1)) if n % 2 == 0 else 0 for n in range(k)]
             residue = sum(series[n] * inverse[k - 1 - n] for n in range(k))
             residue += mp.mpf(2) ** k * mp.exp(a / 2) if m == 0 else 0
@@ -197,7 +200,9 @@ class Line:
                 (k - e * z).exp() * w for z, k, w in zip(self.z, self.k, self.weight, strict=True)
             ]
             value = sum((t.real for t in terms), arb(0)) / arb.pi()
-            slope = sum(((t * z).real for t, z in zip(terms, self.z, strict=True)), arb(0)) / arb.pi()
+            slope = (
+                sum(((t * z).real for t, z in zip(terms, self.z, strict=True)), arb(0)) / arb.pi()
+            )
             if not value > 0:
                 return None
             move = arb(((value.log() - target) * value / slope).mid())
@@ -233,35 +238,103 @@ def exact_rows():
         return {"what": what, **settings, "value": float(value)}
 
     rows = []
-    for sigma, delta in [(1, 1e-5), (0.1, 1e-10), (50, 1e-3), (5412.3, 1e-12), (1e6, 1e-9),
-                         (0.01, 1e-300), (3, 1e-300), (1, 0.3), (0.5, 1e-30), (200, 1e-5)]:
+    for sigma, delta in [
+        (1, 1e-5),
+        (0.1, 1e-10),
+        (50, 1e-3),
+        (5412.3, 1e-12),
+        (1e6, 1e-9),
+        (0.01, 1e-300),
+        (3, 1e-300),
+        (1, 0.3),
+        (0.5, 1e-30),
+        (200, 1e-5),
+    ]:
         mu = 1 / mp.mpf(sigma)
         guess = dp.gaussian(sigma).epsilon(delta)
         if guess > 0:
             f = lambda e, mu=mu: gaussian_delta(mu, e)  # noqa: E731
-            with mp.workdps(60 + int(700)):
-                rows.append(row("gaussian", solve(f, mp.mpf(delta), guess), sigma=sigma, k=1, delta=delta))
-    for sigma, rate, delta in [(1, 0.01, 1e-5), (0.2, 0.001, 1e-6), (0.3, 1e-5, 1e-8), (2, 0.5, 1e-30),
-                               (20, 0.01, 1e-9), (0.7, 0.999, 1e-5), (1, 1e-6, 1e-12)]:
-        f = lambda e, s=sigma, r=rate: removed(lambda t: gaussian_delta(1 / mp.mpf(s), t), mp.mpf(r), e)  # noqa: E731
+            with mp.workdps(60 + 700):
+                rows.append(
+                    row("gaussian", solve(f, mp.mpf(delta), guess), sigma=sigma, k=1, delta=delta)
+                )
+    for sigma, rate, delta in [
+        (1, 0.01, 1e-5),
+        (0.2, 0.001, 1e-6),
+        (0.3, 1e-5, 1e-8),
+        (2, 0.5, 1e-30),
+        (20, 0.01, 1e-9),
+        (0.7, 0.999, 1e-5),
+        (1, 1e-6, 1e-12),
+    ]:
+
+        def f(e, s=sigma, r=rate):
+            return removed(lambda t: gaussian_delta(1 / mp.mpf(s), t), mp.mpf(r), e)
+
         guess = dp.subsample(dp.gaussian(sigma), rate).epsilon(delta)
-        rows.append(row("sampled gaussian", solve(f, mp.mpf(delta), guess), sigma=sigma, rate=rate, k=1, delta=delta))
-    for sigma, rate, delta in [(1, 0.01, 1e-5), (0.5, 0.001, 1e-6), (0.3, 1e-4, 1e-7), (2, 0.1, 1e-12),
-                               (0.2, 0.01, 1e-10), (5, 0.01, 1e-8), (1, 0.3, 1e-30), (0.25, 1e-3, 1e-20)]:
+        rows.append(
+            row(
+                "sampled gaussian",
+                solve(f, mp.mpf(delta), guess),
+                sigma=sigma,
+                rate=rate,
+                k=1,
+                delta=delta,
+            )
+        )
+    for sigma, rate, delta in [
+        (1, 0.01, 1e-5),
+        (0.5, 0.001, 1e-6),
+        (0.3, 1e-4, 1e-7),
+        (2, 0.1, 1e-12),
+        (0.2, 0.01, 1e-10),
+        (5, 0.01, 1e-8),
+        (1, 0.3, 1e-30),
+        (0.25, 1e-3, 1e-20),
+    ]:
         with mp.workdps(30):
             f = lambda e, s=sigma, r=rate: two_sampled_gaussians(mp.mpf(s), mp.mpf(r), e)  # noqa: E731
             guess = dp.subsample(dp.gaussian(sigma), rate).compose(2).epsilon(delta)
             g = lambda e, f=f, d=delta: mp.log(f(e)) - mp.log(mp.mpf(d))  # noqa: E731
-            value = mp.findroot(g, (mp.mpf(guess), mp.mpf(guess) * (1 + mp.mpf(10) ** -6)), tol=1e-22)
+            value = mp.findroot(
+                g, (mp.mpf(guess), mp.mpf(guess) * (1 + mp.mpf(10) ** -6)), tol=1e-22
+            )
             rows.append(row("sampled gaussian", value, sigma=sigma, rate=rate, k=2, delta=delta))
-    for e0, k, delta in [(0.1, 10, 1e-6), (0.1, 1000, 1e-6), (1, 3, 0.1), (1, 50, 1e-10), (5, 20, 1e-8),
-                         (0.01, 100_000, 1e-12), (0.001, 1_000_000, 1e-5), (0.5, 200, 1e-30), (0.1, 300, 0.4)]:
+    for e0, k, delta in [
+        (0.1, 10, 1e-6),
+        (0.1, 1000, 1e-6),
+        (1, 3, 0.1),
+        (1, 50, 1e-10),
+        (5, 20, 1e-8),
+        (0.01, 100_000, 1e-12),
+        (0.001, 1_000_000, 1e-5),
+        (0.5, 200, 1e-30),
+        (0.1, 300, 0.4),
+    ]:
         guess = dp.randomized_response(e0).compose(k).epsilon(delta)
         f = lambda e, e0=e0, k=k: response_delta(e0, k, e)  # noqa: E731
         if guess > 0:
-            rows.append(row("randomized response", solve_linear(f, mp.mpf(delta), mp.mpf(guess)), epsilon=e0, k=k, delta=delta))
-    for e0, k, delta in [(0.1, 10, 1e-6), (1, 2, 1e-3), (1, 5, 1e-8), (0.5, 10, 1e-4), (2, 10, 1e-12), (0.1, 30, 1e-10),
-                         (1, 40, 1e-6), (0.02, 12, 1e-5), (3, 6, 0.2), (1, 10, 1e-30)]:
+            rows.append(
+                row(
+                    "randomized response",
+                    solve_linear(f, mp.mpf(delta), mp.mpf(guess)),
+                    epsilon=e0,
+                    k=k,
+                    delta=delta,
+                )
+            )
+    for e0, k, delta in [
+        (0.1, 10, 1e-6),
+        (1, 2, 1e-3),
+        (1, 5, 1e-8),
+        (0.5, 10, 1e-4),
+        (2, 10, 1e-12),
+        (0.1, 30, 1e-10),
+        (1, 40, 1e-6),
+        (0.02, 12, 1e-5),
+        (3, 6, 0.2),
+        (1, 10, 1e-30),
+    ]:
         guess = dp.laplace(1 / e0).compose(k).epsilon(delta)
         f = lambda e, e0=e0, k=k: laplace_sum_delta(1 / mp.mpf(1 / e0), k, e)  # noqa: E731
         rows.append(row("laplace", solve(f, mp.mpf(delta), guess), scale=1 / e0, k=k, delta=delta))
@@ -283,26 +356,53 @@ def random_rows(seconds):
         except (ValueError, OverflowError):
             continue
         if None not in found and 1e-8 < max(found) < 1e4:
-            rows.append({"what": "sampled gaussian", "sigma": sigma, "rate": rate, "k": k,
-                         "delta": delta, "value": max(found)})
+            rows.append(
+                {
+                    "what": "sampled gaussian",
+                    "sigma": sigma,
+                    "rate": rate,
+                    "k": k,
+                    "delta": delta,
+                    "value": max(found),
+                }
+            )
             print(len(rows), rows[-1], flush=True)
     return rows
 
 
 def mixed_rows():
     rows = []
-    for sigma, rate, k, scale, delta in [(1.1, 0.01, 1000, 2.0, 1e-5), (0.8, 0.004, 2000, 10.0, 1e-7)]:
+    for sigma, rate, k, scale, delta in [
+        (1.1, 0.01, 1000, 2.0, 1e-5),
+        (0.8, 0.004, 2000, 10.0, 1e-7),
+    ]:
         found = [sampled_reference(sigma, rate, k, delta, sign, (scale,)) for sign in (1, -1)]
         if None not in found:
-            rows.append({"what": "laplace + sampled gaussian", "sigma": sigma, "rate": rate, "k": k,
-                         "scale": scale, "delta": delta, "value": max(found)})
+            rows.append(
+                {
+                    "what": "laplace + sampled gaussian",
+                    "sigma": sigma,
+                    "rate": rate,
+                    "k": k,
+                    "scale": scale,
+                    "delta": delta,
+                    "value": max(found),
+                }
+            )
     return rows
 
 
 if __name__ == "__main__":
     old = json.loads(PLACE.read_text())["rows"] if PLACE.exists() else []
     kept = [row for row in old if "id" in row]  # computed elsewhere, by two other methods
-    rows = kept + exact_rows() + mixed_rows() + random_rows(float(sys.argv[1]) if sys.argv[1:] else 1200)
+    rows = (
+        kept
+        + exact_rows()
+        + mixed_rows()
+        + random_rows(float(sys.argv[1]) if sys.argv[1:] else 1200)
+    )
     lines = ",\n  ".join(json.dumps(row) for row in rows)
-    PLACE.write_text('{"about": "epsilon(delta), the worse direction; see make_accounting_reference.py",\n'
-                     ' "rows": [\n  ' + lines + "\n]}\n")
+    PLACE.write_text(
+        '{"about": "epsilon(delta), the worse direction; see make_accounting_reference.py",\n'
+        ' "rows": [\n  ' + lines + "\n]}\n"
+    )
