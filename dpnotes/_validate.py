@@ -10,13 +10,13 @@ import numpy as np
 
 def _numbers(name, value, allowed):
     """``value`` as a float or a float array; NaN and non-numbers are refused."""
-    if type(value) is float:                      # the common case, without NumPy's overhead
+    if type(value) is float:  # the common case, without NumPy's overhead
         if value == value:
             return value
         raise _error(name, value, allowed)
     try:
         array = np.asarray(value)
-    except ValueError:                            # ragged sequences
+    except ValueError:  # ragged sequences
         raise _error(name, value, allowed) from None
     if array.dtype.kind not in "iuf" or array.size == 0:
         raise _error(name, value, allowed)
@@ -108,7 +108,7 @@ def _whole(name, value, least):
     if _listed(value):
         raise _error(name, value, allowed)
     if isinstance(value, int) and not isinstance(value, bool) and value >= least:
-        return value                              # keeps integers beyond 2**53 exact
+        return value  # keeps integers beyond 2**53 exact
     return _check(name, value, lambda x: (x >= least) & (x < np.inf) & (x == np.floor(x)), allowed)
 
 

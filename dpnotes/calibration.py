@@ -146,7 +146,7 @@ def gaussian_delta_chernoff(sigma, epsilon, sensitivity=1.0):
     mu = _mu(sigma, sensitivity)
     t = np.asarray(nonnegative("epsilon", epsilon)) / mu - mu / 2
     with np.errstate(under="ignore"):
-        return _plain(np.exp(-np.maximum(t, 0.0) ** 2 / 2))
+        return _plain(np.exp(-(np.maximum(t, 0.0) ** 2) / 2))
 
 
 def gaussian_epsilon_chernoff(sigma, delta, sensitivity=1.0):

@@ -89,8 +89,8 @@ def saddle_for(parts, side, log_tail):
 
 
 def _locate(parts, side, column, target):
-    """Where an increasing column of ``saddles`` reaches its target: a table, refined where it is steep
-    (a wall, where the tail passes from many small losses to few large ones)."""
+    """Where an increasing column of ``saddles`` reaches its target: a table, refined where
+    it is steep (a wall, where the tail passes from many small losses to few large ones)."""
     cap = np.log(min(min(step.tilt_limit(800.0) for step, _ in parts), 1e25)) if side > 0 else 60.0
     spread = max(np.sqrt(derivatives(parts, np.zeros(1))[2][0]), 1e-100)
     top = min(np.log(40 / spread), cap) if side > 0 else 5.0

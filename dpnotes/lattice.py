@@ -108,7 +108,10 @@ def two_point(step, k, c):
         first, last = 0, k
     j = np.arange(first, last + 1)
     loss = low * (k - j) + high * j
-    return curve(loss.astype(float), log_binomial(j, k, log_p, log_q) if k > 1 else np.array([log_q, log_p])[j])
+    return curve(
+        loss.astype(float),
+        log_binomial(j, k, log_p, log_q) if k > 1 else np.array([log_q, log_p])[j],
+    )
 
 
 def enumerated(parts):
@@ -140,8 +143,8 @@ def _merge(loss, log_p):
 
 @dataclass(frozen=True)
 class Grid:
-    """A window of the lattice, ``first`` to ``first + size`` in units of ``spacing``; the laws on it
-    are tilted by exp(cL), so that round-off is relative to what is asked for."""
+    """A window of the lattice, ``first`` to ``first + size`` in units of ``spacing``; the laws
+    on it are tilted by exp(cL), so that round-off is relative to what is asked for."""
 
     c: float
     spacing: float
@@ -159,8 +162,8 @@ class Grid:
 class Spread:
     """A composition moved to a lattice: its Curve, and what bounds the cost of the move.
 
-    ``log_up[i]`` and ``log_down[i]`` are log E exp(+-lam X) at S' = loss[i], where the move took the
-    total loss from S to S' = S + X.
+    ``log_up[i]`` and ``log_down[i]`` are log E exp(+-lam X) at S' = loss[i], where the move took
+    the total loss from S to S' = S + X.
     """
 
     curve: Curve
@@ -272,8 +275,12 @@ def spread(parts, start):
     laws = [(step.cells(grid.spacing, grid.c), k) for step, k in parts]
     log_p, log_mass, variance = convolved(laws, grid, 0.0)
     inside = grid.c * (grid.loss - start[1]) < 200
-    lam = min(1.5 / np.sqrt(variance), 2 / grid.spacing) if variance > 1e-14 * grid.spacing**2 else 0
-    moved = [convolved(laws, grid, sign * lam)[0][inside] if lam else log_p[inside] for sign in (1, -1)]
+    lam = (
+        min(1.5 / np.sqrt(variance), 2 / grid.spacing) if variance > 1e-14 * grid.spacing**2 else 0
+    )
+    moved = [
+        convolved(laws, grid, sign * lam)[0][inside] if lam else log_p[inside] for sign in (1, -1)
+    ]
     loss, log_p = grid.loss[inside], log_p[inside]
     rounds = sum(k for _, k in parts)
     count = min(grid.size, 1 / (2 * grid.c * grid.spacing) + 1)

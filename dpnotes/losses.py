@@ -12,6 +12,7 @@ import numpy as np
 
 from ._validate import distribution, nonnegative, positive, probability, scalar
 from .accounting import PrivacyLoss
+from .laws import mixed_loss
 from .sampled import SampledGaussian
 from .steps import Finite, Gaussian, Laplace
 
@@ -99,7 +100,7 @@ def _sampled(step, rate):
     loss, log_q = np.array(step.losses), np.array(step.log_p) - np.array(step.losses)
     log_rest = log1p(-rate)
     log_p = np.logaddexp(np.log(rate) + np.array(step.log_p), log_rest + log_q)
-    mixed = np.log1p(rate * np.expm1(np.minimum(loss, 700.0)))
+    mixed = mixed_loss(loss, rate)
     if step.lost:  # where p vanishes the mixture has (1 - rate) q
         mixed, log_p = np.append(mixed, log_rest), np.append(log_p, log_rest + np.log(step.lost))
     return _finite(mixed, log_p, rate * step.infinite, 0.0)
