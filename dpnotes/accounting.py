@@ -7,7 +7,8 @@ each direction the cheapest exact method answers:
 1. one step: a closed form (``closed``);
 2. few finite losses: the exact sum (``lattice``);
 3. anything else: the contour integral (``contour``), in time independent of the number of rounds;
-4. where that decays too slowly: losses moved to a fine lattice, on the safe side (``lattice``).
+4. where a few rare large losses spoil that: one such integral for each number of them (``jumps``);
+5. where all of these decay too slowly: losses moved to a fine lattice, on the safe side (``lattice``).
 """
 
 from math import exp, inf, log

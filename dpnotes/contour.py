@@ -40,6 +40,34 @@ class Line:
     rivals: np.ndarray  # c' and K(c') + C(c') of the Chernoff bounds on the aliases
     log_cut: float  # log of sup |exp K(c+iy)| / (pi Y), relative to exp K(c)
 
+    def sums(self, epsilon):
+        """log of tail(e) and of -d tail/de (their trapezoid sums), and the error of the first.
+
+        The error is relative to the tail and has three parts: aliases, cut and round-off.
+        """
+        z = self.c + 1j * self.y
+        terms = np.exp(self.shape - 1j * epsilon * self.y) / (z + 1)
+        terms[0] *= 0.5
+        slope = max(abs(float(terms.sum().real)), 1e-250)
+        terms = terms / z
+        value = max(abs(float(terms.sum().real)), 1e-250)
+        front = self.cumulant - self.c * epsilon
+        rounding = np.abs(terms) @ (self.noise + EPS * (8 + np.abs(epsilon * self.y)))
+        rounding += value * EPS * (16 + abs(self.cumulant) + abs(self.c * epsilon))
+        unit = np.log(2 / self.period)
+        cut = np.exp(min(self.log_cut - unit, 0.0))
+        exponent = self.rivals[1] - self.rivals[0] * epsilon - front - unit
+        decay = np.abs(self.rivals[0] - self.c) * self.period
+        alias = np.minimum(exponent - decay, 100.0)
+        above, below = self.rivals[0] > self.c, self.rivals[0] < self.c
+        aliases = np.exp(alias[above].min()) + np.exp(alias[below].min())
+        return (
+            front + unit + np.log(value),
+            front + unit + np.log(slope),
+            min((rounding + cut) / value, 1e300),
+            min((rounding + cut + 1.1 * aliases) / value, 1e300),
+        )
+
 
 def total(parts, z):
     """K(z) of the composition at an array of real z."""
@@ -113,12 +141,6 @@ def _locate(parts, side, column, target):
     return tuple(float(x[0]) for x in saddles(parts, side, t)[:3])
 
 
-def truncated(parts, log_tail):
-    """The parts without far outcomes that together have less than 1e-16 of this tail."""
-    room = log_tail - 37 - np.log(sum(k for _, k in parts))
-    return tuple((step.truncated(room), k) for step, k in parts)
-
-
 def chernoff_table(parts, log_tail):
     """c > 0 around the saddle point for this tail, and K(c) + C(c)."""
     c = saddle_for(parts, 1, log_tail)[0] * np.geomspace(0.3, 3.0, 25)
@@ -137,34 +159,28 @@ def chernoff_epsilon(parts, log_tail):
     return float(np.min((values - log_tail) / c))
 
 
-def plan(parts, side, c, epsilon, log_tail, limit=np.inf):
+def plan(parts, side, c, epsilon, log_tail):
     """(c, P, rivals): the line with the shortest period whose aliases are negligible.
 
     The alias at m < 0 is bounded by a rival c' < c, that at m > 0 by one at c' > c, each by
-    exp(A' - |c - c'| P) with A' = K(c') + C(c') - c' e; all are read from one table of K, of which
-    only c' <= limit counts.
+    exp(A' - |c - c'| P) with A' = K(c') + C(c') - c' e; all are read from one table of K.
     """
     near = np.geomspace(0.003, 2.0, 14)
     shifts = np.concatenate([-near[::-1], [0.0], near])
     t = (np.log(c) if side > 0 else np.log(-1 / c - 1)) + shifts
     table = abscissa(side, t)
-    values = np.where(table <= limit, derivatives(parts, table)[0] + chernoff(table), np.inf)
+    values = derivatives(parts, table)[0] + chernoff(table)
     ends, at_ends = ([0.0], [0.0]) if side > 0 else ([-1.0, 0.0], [0.0, 0.0])
     rivals = np.array([np.concatenate([ends, table]), np.concatenate([at_ends, values])])
     exponent = rivals[1] - rivals[0] * epsilon - log_tail - np.log(TOLERANCE)
+    exponent = np.maximum(exponent, 1.0)
     gap = rivals[0][None, :] - table[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         period = exponent / np.abs(gap)
     above = np.where(gap > 0, period, np.inf).min(axis=1)
     below = np.where(gap < 0, period, np.inf).min(axis=1)
-    loss = (
-        np.where(np.isfinite(values), values, 1e300)
-        - chernoff(table)
-        - table * epsilon
-        + log_kernel(table)
-    )
-    cost = np.where(loss - loss.min() < 2.5, np.maximum(above, below), np.inf)
-    cost = np.where(table <= limit, cost, np.inf)
+    loss = values - chernoff(table) - table * epsilon + log_kernel(table)
+    cost = np.where(loss < max(loss.min() + 2.5, log_tail), np.maximum(above, below), np.inf)
     best = int(np.argmin(cost))
     return float(table[best]), 1.001 * float(cost[best]), rivals
 
@@ -184,8 +200,7 @@ def cut_height(parts, c, log_room, most):
 def line(parts, side, start):
     """The line for a saddle point ``start`` = (c, e, log tail), or None if it is too long."""
     _, epsilon, log_tail = start
-    limit = min(step.smooth_limit(36 + np.log(k)) for step, k in parts)
-    c, period, rivals = plan(parts, side, *start, limit)
+    c, period, rivals = plan(parts, side, *start)
     if not np.isfinite(period):
         return None
     cumulant = float(total(parts, np.array([c]))[0])
@@ -203,32 +218,3 @@ def line(parts, side, start):
         shape += k * value
         noise += k * error
     return Line(c, period, y, cumulant, shape, noise, rivals, log_cut)
-
-
-def sums(on, epsilon):
-    """log of tail(e) and of -d tail/de (their trapezoid sums), and the error of the first.
-
-    The error is relative to the tail and has three parts: aliases, cut and round-off.
-    """
-    z = on.c + 1j * on.y
-    terms = np.exp(on.shape - 1j * epsilon * on.y) / (z + 1)
-    terms[0] *= 0.5
-    slope = max(abs(float(terms.sum().real)), 1e-250)
-    terms = terms / z
-    value = max(abs(float(terms.sum().real)), 1e-250)
-    front = on.cumulant - on.c * epsilon
-    rounding = np.abs(terms) @ (on.noise + EPS * (8 + np.abs(epsilon * on.y)))
-    rounding += value * EPS * (16 + abs(on.cumulant) + abs(on.c * epsilon))
-    unit = np.log(2 / on.period)
-    cut = np.exp(min(on.log_cut - unit, 0.0))
-    exponent = on.rivals[1] - on.rivals[0] * epsilon - front - unit
-    decay = np.abs(on.rivals[0] - on.c) * on.period
-    alias = np.minimum(exponent - decay, 100.0)
-    above, below = on.rivals[0] > on.c, on.rivals[0] < on.c
-    aliases = np.exp(alias[above].min()) + np.exp(alias[below].min())
-    return (
-        front + unit + np.log(value),
-        front + unit + np.log(slope),
-        min((rounding + cut) / value, 1e300),
-        min((rounding + cut + 1.1 * aliases) / value, 1e300),
-    )

@@ -7,7 +7,7 @@ from math import exp, expm1, inf, log, log1p
 
 import numpy as np
 
-from . import closed, contour, lattice
+from . import closed, contour, jumps, lattice
 from .laws import EPS
 from .steps import Finite
 
@@ -137,50 +137,34 @@ class Binomial:
 
 
 class Integral:
-    """The contour integral: plain; without far outcomes of no weight, if those spoil it; or, where
-    the integrand decays too slowly, the lattice. The narrowest enclosure is returned."""
+    """The contour integral: plain; split by the number of rare large losses, if those spoil it;
+    or, where the integrand decays too slowly, the lattice. The narrowest enclosure is returned."""
 
     def __init__(self, parts):
         self.parts = parts
 
     def delta(self, epsilon):
-        mean = contour.derivatives(self.parts, np.zeros(1))[1][0]
-        side = 1 if epsilon >= mean else -1
-        start = contour.saddle_at(self.parts, side, epsilon)
+        start = contour.saddle_at(self.parts, 1, epsilon)
         if start[2] < -790 and contour.log_chernoff(self.parts, epsilon, start[2]) < -700:
             return 0.0, 0.0, 1e-300
-        found = contour_delta(self.parts, side, start, epsilon)
-        if found is not None:
-            return found
-        parts, start = self._truncated_at(epsilon)
-        if start[2] < -790:
-            return 0.0, 0.0, 1e-300
-        found = contour_delta(parts, 1, start, epsilon)
-        return lattice_delta(parts, epsilon, start) if found is None else found
-
-    def _truncated_at(self, epsilon):
-        """Parts truncated far below delta(epsilon), and their saddle point."""
-        parts, start = self.parts, contour.saddle_at(self.parts, 1, epsilon)
-        for _ in range(9):
-            guess = min(start[2], 0.0)
-            parts = contour.truncated(self.parts, guess)
-            start = contour.saddle_at(parts, 1, epsilon)
-            if start[2] > guess - 1:
-                break
-        return parts, start
+        side = 1 if start[2] < log(0.5) else -1
+        on = start if side > 0 else contour.saddle_at(self.parts, side, epsilon)
+        found = contour_delta(contour.line(self.parts, side, on), side, epsilon)
+        if found is None or found[2] - found[0] > GOOD * found[1]:
+            found = narrowest(found, jumps_delta(self.parts, epsilon, start[2]))
+        if found is None or found[2] - found[0] > 1e-8 * found[1]:
+            found = narrowest(found, lattice_delta(self.parts, epsilon, start))
+        return found
 
     def epsilon(self, delta):
-        if contour.saddle_for(self.parts, 1, log(delta))[1] <= 0 and self.delta(0.0)[2] <= delta:
-            return 0.0, 0.0, 0.0
         side = 1 if delta <= 0.5 else -1
         found = contour_epsilon(self.parts, side, log(delta) if side > 0 else log1p(-delta))
-        if found is not None and found[2] - found[0] <= GOOD * found[1]:
-            return found
-        parts = contour.truncated(self.parts, log(delta))
-        if parts != self.parts:
-            found = narrowest(found, contour_epsilon(parts, 1, log(delta)))
+        if found is None or found[2] - found[0] > GOOD * found[1]:
+            found = narrowest(found, jumps_epsilon(self.parts, log(delta)))
+        if (found is None or found[0] <= 0) and self.delta(0.0)[2] <= delta:
+            return 0.0, 0.0, 0.0
         if found is None or found[2] - found[0] > 1e-8 * found[1]:
-            found = narrowest(found, lattice_epsilon(parts, log(delta)))
+            found = narrowest(found, lattice_epsilon(self.parts, log(delta)))
         low, value, high = found
         return low, value if high - low <= 1e-10 * value else high, high
 
@@ -192,17 +176,29 @@ def narrowest(first, second):
     return first
 
 
-def contour_delta(parts, side, start, epsilon):
-    """(low, delta, high) at e near the saddle point, or None if no line is good there."""
-    line = contour.line(parts, side, start)
+def contour_delta(line, side, epsilon):
+    """(low, delta, high) at e from a line, or None if that says nothing."""
     if line is None:
         return None
-    log_tail, _, above, below = contour.sums(line, epsilon)
+    log_tail, _, above, below = line.sums(epsilon)
     if not max(above, below) <= TRUSTED:
         return None
     tail = exp(log_tail)
     found = tail * (1 - below), tail, min(1.0, tail * (1 + above))
     return found if side > 0 else tuple(1 - f for f in reversed(found))
+
+
+def jumps_delta(parts, epsilon, log_guess):
+    """(low, delta, high) from lines for each number of rare large losses, or None."""
+    for _ in range(5):
+        lines = jumps.draw(parts, epsilon, log_guess)
+        if lines is None:
+            return None
+        found, guess = contour_delta(lines, 1, epsilon), log_guess
+        log_guess = lines.sums(epsilon)[0]
+        if abs(log_guess - guess) < 5:
+            break
+    return found
 
 
 def contour_epsilon(parts, side, target):
@@ -230,6 +226,23 @@ def contour_epsilon(parts, side, target):
     return None
 
 
+def jumps_epsilon(parts, target):
+    """(low, e, high) with log delta(e) = target from such lines, or None; drawn anew where Newton
+    moved far from where they are good."""
+    epsilon = jumps.first_epsilon(parts, target)
+    for _ in range(12):
+        lines = jumps.draw(parts, epsilon, target)
+        if lines is None:
+            return None
+        value, state = newton(lines, 1, epsilon, target)
+        if state == "found" and abs(value - epsilon) <= 0.1 * epsilon:
+            return certify(lines, 1, value, target)
+        if state == "unknown":
+            return None
+        epsilon = value if state != "beyond" else 0.5 * epsilon
+    return None
+
+
 def newton(line, side, epsilon, target):
     """Solve log tail(e) = target, e >= 0, on one line: the values of K serve all iterations.
 
@@ -237,7 +250,7 @@ def newton(line, side, epsilon, target):
     """
     start, last = epsilon, np.inf
     for _ in range(50):
-        value, slope, above, below = contour.sums(line, epsilon)
+        value, slope, above, below = line.sums(epsilon)
         if not max(above, below) <= TRUSTED:
             if epsilon != start:
                 return epsilon, "moved"
@@ -255,14 +268,14 @@ def newton(line, side, epsilon, target):
 
 def certify(line, side, epsilon, target):
     """(low, e, high): at high the upper bound of delta is below the target, at low the lower."""
-    value, slope, above, below = contour.sums(line, epsilon)
+    value, slope, above, below = line.sums(epsilon)
     pad = 1e-15 * abs(epsilon) + 1e-300
     ends = []
     for way in (-1, 1):
         width = pad + 1.01 * max(above, below) / exp(slope - value)
         for _ in range(60):
             end = epsilon + way * width
-            value_end, _, up, down = contour.sums(line, end)
+            value_end, _, up, down = line.sums(end)
             error = log1p(up) if way * side > 0 else (log1p(-down) if down < 1 else -inf)
             if way * side * (value_end + error - target) <= 0:
                 break

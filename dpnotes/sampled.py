@@ -35,34 +35,30 @@ class SampledGaussian(Step):
     sigma: float
     rate: float
     sign: int = 1
-    stop: float = np.inf  # p's outcomes beyond are left out (``truncated``)
 
     def flipped(self):
         return replace(self, sign=-self.sign)
 
+    def loss(self, x):
+        """The loss at x of p against q (of the mixture, whatever the sign)."""
+        return mixed_loss((x - 0.5) / self.sigma**2, self.rate)
+
+    def outcome(self, loss):
+        """The x with this loss."""
+        return 0.5 + self.sigma**2 * inverse_mixed_loss(loss, self.rate)
+
     def top(self):
-        if self.sign < 0:
-            return -log1p(-self.rate)
-        return float(self._at(self.stop, 0.0).loss) if self.stop < np.inf else np.inf
+        return np.inf if self.sign > 0 else -log1p(-self.rate)
 
-    def truncated(self, log_mass):
-        """Without p's upper tail of at most this mass, whose exp(cL) would swamp all else."""
-        if self.sign < 0:
-            return self
-        sampled = 1 - self.sigma * ndtri_exp(min(log_mass - log(2 * self.rate), -1.0))
-        return replace(self, stop=float(max(sampled, -self.sigma * ndtri_exp(log_mass - log(2)))))
-
-    def smooth_limit(self, depth):
-        """Largest c for which the tilted density at the stop is below exp(-depth)."""
-        if self.stop == np.inf:
-            return np.inf
-        law = self._at(self.stop, log(self.sigma))
-        return (-depth - float(law.log_p)) / max(float(law.loss), 1e-300)
+    def far_end(self, log_mass):
+        """An x beyond which p has a probability of at most exp(log_mass)."""
+        sampled = 1 - self.sigma * ndtri_exp(min(log_mass - log(2 * self.rate), 0.0))
+        return float(max(sampled, -self.sigma * ndtri_exp(log_mass - log(2))))
 
     def tilt_limit(self, log_delta):
         """Beyond this c, the tilted law costs more than log_delta: cK' - K > log_delta."""
         tail = self.sigma * np.sqrt(2 * log_delta) - 2 * self.sigma**2 * np.log(self.rate) + 1
-        return tail if self.sign > 0 and self.stop == np.inf else np.inf
+        return tail if self.sign > 0 else np.inf
 
     def _power(self, c):
         """E_p exp(zL) = E_q (1 + rate (e^u - 1))^a with a = 1 + z, or -z with p and q exchanged."""
@@ -96,7 +92,7 @@ class SampledGaussian(Step):
         while high - low > 0.2 * self.sigma:  # decreasing beyond the last peak
             middle = 0.5 * (low + high)
             low, high = (middle, high) if self._height(middle, power) > floor else (low, middle)
-        return min(0.0, peak) - 11 * self.sigma, min(max(high, least), self.stop)
+        return min(0.0, peak) - 11 * self.sigma, max(high, least)
 
     def _height(self, x, power):
         """log of phi(x) exp(power * loss(x)), up to a constant."""
@@ -107,10 +103,22 @@ class SampledGaussian(Step):
     def _tilted_window(self, c):
         """Interval of x that holds the law tilted by exp(cL) alone."""
         x = np.linspace(*self._window(c), 513)
-        height = self._power(c) * mixed_loss((x - 0.5) / self.sigma**2, self.rate)
+        height = self._power(c) * self.loss(x)
         height -= x * x / (2 * self.sigma**2)
         kept = np.flatnonzero(height > height.max() - 60)
         return x[max(kept[0] - 1, 0)], x[min(kept[-1] + 1, 512)]
+
+    def _sharpness(self):
+        """1/width of the narrowest Gaussian in the integrand."""
+        return 1 / self.sigma
+
+    def _log_weight(self, x):
+        """log of the share of the outcome x that this law has (see ``jumps``)."""
+        return 0.0
+
+    def _lift_cost(self, height):
+        """log of a bound on what moving x to x + i height does to abs(density), beside the loss."""
+        return 0.5 * (height / self.sigma) ** 2
 
     def _nodes(self, c, band):
         """Trapezoid nodes (low, high, step), and from which y on to lift them.
@@ -123,7 +131,7 @@ class SampledGaussian(Step):
         low, high = self._window(c)
         u = (high - 0.5) / self.sigma**2
         slope = self.rate * exp(u - float(mixed_loss(u, self.rate))) / self.sigma**2
-        sharp, longest = 1 / self.sigma, 0.42 * self.sigma**2
+        sharp, longest = self._sharpness(), 0.42 * self.sigma**2
         if self._power(c) < 0:  # the tilted peak, at low + 11 sigma, is narrower than sigma
             sharp *= sqrt(1 + max(0.0, -low - 11 * self.sigma) / self.sigma**2)
             longest = 0.23 * self.sigma**2  # and exp(-A e^u) only decays for \\|Im u\\| < pi/2
@@ -171,7 +179,7 @@ class SampledGaussian(Step):
         low, high = self._window(reach)
         first, last = self.extent(reach)
         grid = spacing * np.arange(np.ceil(first / spacing), np.floor(last / spacing) + 1)
-        inside = 0.5 + self.sigma**2 * inverse_mixed_loss(self.sign * grid, self.rate)
+        inside = self.outcome(self.sign * grid)
         fine = 0.04 * min(self.sigma, 4 * self.sigma**2)
         coarse = np.linspace(low, high, int((high - low) / fine) + 2)
         edges = np.unique(np.concatenate([np.clip(inside, low, high), coarse]))
@@ -180,7 +188,7 @@ class SampledGaussian(Step):
 
     def _at(self, x, log_weight):
         log_q = -0.5 * (x / self.sigma) ** 2 - np.log(self.sigma * np.sqrt(2 * np.pi)) + log_weight
-        loss = mixed_loss((x - 0.5) / self.sigma**2, self.rate)
+        loss = self.loss(x)
         return Law(self.sign * loss, log_q + loss if self.sign > 0 else log_q)
 
     def line(self, c, y):
@@ -200,6 +208,7 @@ class SampledGaussian(Step):
         angle *= self.sign
         loss = mixed_loss_complex((x - 0.5) / self.sigma**2, angle, self.rate)
         terms = power * loss - 0.5 * (x / self.sigma + 1j * self.sigma * angle) ** 2
+        terms += self._log_weight(x + 1j * self.sigma**2 * angle)
         terms += log(step / (self.sigma * sqrt(2 * pi))) - float(self.cumulant(np.array([c]))[0])
         sizes = np.abs(terms) + 20
         return mean_phase(np.exp(terms), self.sign * loss, sizes, y)
@@ -210,15 +219,8 @@ class SampledGaussian(Step):
         low, high, step, _ = self._nodes(c, 0.0)
         x, angle = np.arange(low, high + step, step), SHIFTS[:, None]
         loss = mixed_loss_complex((x - 0.5) / self.sigma**2, angle, self.rate)
-        terms = self._power(c) * loss.real - 0.5 * (x / self.sigma) ** 2
-        terms += 0.5 * (self.sigma * angle) ** 2 - float(self.cumulant(np.array([c]))[0])
+        terms = self._power(c) * loss.real - 0.5 * (x / self.sigma) ** 2 + self._log_weight(x)
+        terms += self._lift_cost(self.sigma**2 * angle) - float(self.cumulant(np.array([c]))[0])
         terms += np.log(step / (self.sigma * np.sqrt(2 * np.pi)))
         terms += np.where(angle > 1, 1e-3, 1e-13)  # their quadrature is worse near pi
-        decay = loss.imag
-        if self.stop < np.inf:  # and the way back to the real axis, at the stop
-            ends = np.concatenate(
-                [terms[:, -1:], terms[:, -1:] - 0.5 * (self.sigma * angle) ** 2], 1
-            )
-            terms = np.append(terms, ends + np.log(angle * self.sigma**2 / step), axis=1)
-            decay = np.append(decay, decay[:, -1:] * [1.0, 0.0], axis=1)
-        return lambda height: min(0.0, float(log_sum_exp(terms - height * decay).min()))
+        return lambda height: min(0.0, float(log_sum_exp(terms - height * loss.imag).min()))

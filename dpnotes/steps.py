@@ -45,12 +45,6 @@ class Step:
         """log of the probability of the largest finite loss."""
         return -np.inf
 
-    def truncated(self, log_mass):
-        return self
-
-    def smooth_limit(self, depth):
-        return np.inf
-
     def cumulant(self, z):
         z = np.asarray(z, dtype=float)
         return log_moment(self.law(float(np.max(z)), 0.0), z)

@@ -56,27 +56,7 @@ def name_of(row):
     return row.get("id") or "-".join(str(v) for key, v in row.items() if key != "value")
 
 
-# delta is reached where many small losses meet one rare large loss: any line through that gap is
-# ill-conditioned. The enclosure holds, wider than promised, and the value is its safe end.
-KNOWN = {(1.212, 4.825e-05), (1.261, 3.373e-05), (1.038, 0.0001034)}
-
-
-def marked(row):
-    """The rows that are enclosed, but not as narrowly as promised, fail, and must."""
-    known = (row.get("sigma"), row.get("rate")) in KNOWN
-    reason = "known: relative error 2e-6 to 1e-4 on the safe side"
-    marks = pytest.mark.xfail(strict=True, reason=reason) if known else ()
-    return pytest.param(row, id=name_of(row), marks=marks)
-
-
-@pytest.mark.parametrize("row", [r for r in CURVES if (r.get("sigma"), r.get("rate")) in KNOWN])
-def test_known_rows_are_enclosed_and_safe(row):
-    loss = loss_of(row)
-    low, high = loss.epsilon_interval(row["delta"])
-    assert low <= row["value"] <= loss.epsilon(row["delta"]) <= high
-
-
-@pytest.mark.parametrize("row", [marked(row) for row in CURVES])
+@pytest.mark.parametrize("row", CURVES, ids=name_of)
 def test_reference(row):
     loss = loss_of(row)
     value, interval = loss.epsilon(row["delta"]), loss.epsilon_interval(row["delta"])

@@ -75,16 +75,15 @@ def visible(cache_folder):
 
 
 def mounts(limits, cache_folder):
-    """Read-only what is visible, a small /tmp, an own /proc and /dev."""
-    arguments = []
+    """A small /tmp, then (it may lie there) what is visible, read-only, an own /proc and /dev."""
+    size = str(limits.file_mb * 2**20)
+    arguments = ["--perms", "1777", "--size", size, "--tmpfs", "/tmp"]
     for path, inside in visible(cache_folder):
         parents = [str(parent) for parent in reversed(Path(inside).parents[:-1])]
         for parent in parents if not inside.startswith("/usr") else []:
             arguments += ["--dir", parent]
         arguments += ["--ro-bind", path, inside]
-    size = str(limits.file_mb * 2**20)
     arguments += ["--proc", "/proc", "--dev", "/dev"]
-    arguments += ["--perms", "1777", "--size", size, "--tmpfs", "/tmp"]
     return arguments + ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp"]
 
 

@@ -1,0 +1,246 @@
+"""Rare large losses: the contour integral, given how many of them there are.
+
+At a tiny rate, delta is often reached by one or two rounds that lose far more than all others
+together. Tilted by exp(cL) their sum has two peaks with nothing between, and no line serves both.
+So call an outcome x of a sampled Gaussian a *jump* with probability Phi((x - at)/width). With
+M = F + J, the moment generating functions without and with a jump,
+
+    M(z)^k = sum_j C(k, j) F(z)^(k-j) J(z)^j,
+
+and each term is a moment generating function of a measure that has one peak: it is integrated along
+its own line. The factor Phi is smooth, so J(c + iy) decays fast.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise, product
+from math import exp, hypot, inf, lgamma, log, prod
+
+import numpy as np
+from scipy.special import ndtr
+
+from . import closed, contour
+from .laws import Law, log_sum_exp
+from .sampled import SampledGaussian
+from .steps import Step
+
+__all__ = []
+
+SHARES = (0.6, 0.06, 0.006)  # of epsilon, from which on a loss is a jump: the first that works
+LARGE = 1.0  # and a loss that is one in any case
+SPAN = 20.0  # of the losses of one class of jumps
+NOTHING = 33  # exp(-33) of delta may be left out,
+BARELY = 14  # and exp(-14) where there is no line for it
+MOST_TERMS = 60
+
+
+def between(a, b):
+    """P(a < Z < b), from the side where it is no difference from 1; analytic in a and b."""
+    swap = np.real(a + b) > 0
+    return ndtr(np.where(swap, -a, b)) - ndtr(np.where(swap, -b, a))
+
+
+@dataclass(frozen=True)
+class Between(SampledGaussian):
+    """The outcomes x for which low < x + width Z < high, with Z standard normal."""
+
+    low: float = 0.0
+    high: float = 0.0
+    width: float = 1.0
+
+    def tilt_limit(self, log_delta):
+        return 2e3 / float(self.loss(self.high))
+
+    def masses(self):
+        """The probability of these outcomes and of the others, each under p and under q."""
+        spread = hypot(self.sigma, self.width)
+        low, high = (np.array([edge - 1, edge]) / spread for edge in (self.low, self.high))
+        mixed = np.array([[self.rate, 1 - self.rate], [0.0, 1.0]])
+        return mixed @ between(low, high), mixed @ (ndtr(low) + ndtr(-high))
+
+    def _sharpness(self):
+        return hypot(1 / self.sigma, 1 / self.width)
+
+    def _log_weight(self, x):
+        """log of P(low < x + width Z < high), for complex x too."""
+        weight = between((self.low - x) / self.width, (self.high - x) / self.width)
+        return np.log(np.where(weight == 0, 1e-300, weight))
+
+    def _lift_cost(self, height):
+        """The weight is an integral of Gaussians, and abs(phi(a + ib)) = exp(b^2/2) phi(a)."""
+        return 0.5 * (height / self.sigma) ** 2 + 0.5 * (height / self.width) ** 2
+
+    def _window(self, c):
+        low, high = super()._window(c)
+        low = max(low, self.low - 12 * self.width)
+        return low, max(min(high, self.high + 12 * self.width), low + self.width)
+
+    def _at(self, x, log_weight):
+        law = super()._at(x, log_weight + self._log_weight(x))
+        return Law(law.loss, law.log_p, *self.masses()[1])
+
+    def cumulant(self, z):
+        """Without the outcomes around 0 the mass is small, and no difference from 1."""
+        if self.low < 0:
+            return super().cumulant(z)
+        z = np.asarray(z, dtype=float)
+        law = self.law(float(np.max(z)), 0.0)
+        return log_sum_exp(law.log_p + np.multiply.outer(z, law.loss))
+
+
+@dataclass(frozen=True)
+class Factor(Step):
+    """A constant factor of the moment generating function."""
+
+    log: float
+
+    def tilt_limit(self, log_delta):
+        return inf
+
+    def work(self, c, band):
+        return 0
+
+    def cumulant(self, z):
+        return np.full(np.shape(z), self.log)
+
+    def derivatives(self, z):
+        return self.cumulant(z), np.zeros(np.shape(z)), np.zeros(np.shape(z))
+
+    def line(self, c, y):
+        return np.zeros(len(y), dtype=complex), np.zeros(len(y))
+
+    def ceiling(self, c):
+        return lambda height: 0.0
+
+
+def classes(step, k, loss, log_mass):
+    """A sampled Gaussian step without its jumps, then its jumps by size: those over this loss, or
+    fewer, so that only a few are expected in k rounds. Outcomes so far out that their probability
+    is below exp(log_mass) are in none."""
+    width, few = (0.05, 1) if loss < LARGE else (0.2, 5)
+    width *= step.sigma**2
+    first = max(float(step.outcome(np.float64(loss))), step.far_end(min(log(few / k), -0.1)))
+    last = max(step.far_end(log_mass), first + width)
+    least, most = float(step.loss(first)), float(step.loss(last))
+    count = 1 + max(0, int(log(min(most, LARGE) / least) / log(SPAN)))
+    between_jumps = step.outcome(np.geomspace(least, most, count + 1)[1:-1])
+    edges = [-40 * step.sigma, first, *between_jumps.tolist(), last]
+    return [
+        Between(step.sigma, step.rate, low=low, high=high, width=width)
+        for low, high in pairwise(edges)
+    ]
+
+
+def split(parts, loss, log_delta):
+    """The terms of M(z) where losses beyond this one are jumps, each as parts, and log of the mass
+    that is in none of them; or None where there are too many."""
+    room, rounds = log_delta - NOTHING, sum(k for _, k in parts)
+    choices, omitted = [], [room]
+    for step, k in parts:
+        if not (isinstance(step, SampledGaussian) and step.sign > 0):
+            choices.append([(0.0, ((step, k),))])
+            continue
+        few, *jumps = classes(step, k, loss, room - log(rounds))
+        counts = [_counts(jump, k, room) for jump in jumps]
+        omitted += [mass for _, mass in counts]
+        if prod(len(found) for found, _ in counts) > 50 * MOST_TERMS:
+            return None
+        choices.append([_with_jumps(few, jumps, k, js) for js in product(*(c for c, _ in counts))])
+    if prod(map(len, choices)) > 50 * MOST_TERMS:
+        return None
+    terms = []
+    for chosen in product(*choices):
+        mass = sum(mass for mass, _ in chosen)
+        if mass < room:
+            omitted.append(mass)
+        else:
+            terms.append(sum((found for _, found in chosen), ()))
+    return None if len(terms) > MOST_TERMS else (terms, float(log_sum_exp(np.array(omitted))))
+
+
+def _counts(jump, k, room):
+    """How many such jumps to consider, [(j, log mass)], and log of the probability of more."""
+    log_mean, found = log(max(k * jump.masses()[0][0], 1e-300)), []
+    for j in range(k + 1):  # P(at least j jumps) <= (k p)^j / j!
+        mass = j * log_mean - lgamma(j + 1)
+        if mass < room or j > MOST_TERMS:
+            return found, mass
+        found.append((j, mass))
+    return found, -inf
+
+
+def _with_jumps(few, jumps, k, counts):
+    """log of its probability, and the parts of k!/(...) F^(k - j1 - ...) J1^j1 ..."""
+    rest, ways, found = k, 0.0, []
+    for jump, (j, _) in zip(jumps, counts, strict=True):
+        ways += sum(log(max(rest - i, 1e-300) / (i + 1)) for i in range(j))
+        rest -= j
+        found += [(jump, j)] if j else []
+    found += [(few, rest)] if rest > 0 else []
+    mass = sum(mass for _, mass in counts) if rest >= 0 else -inf
+    return mass, tuple(found) + (((Factor(ways), 1),) if ways else ())
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A line for each term that matters, as one."""
+
+    lines: tuple
+    negligible: tuple  # (c, A) of the others: their tails are at most exp(A - c e)
+    log_omitted: float
+
+    @property
+    def period(self):
+        return min(line.period for line in self.lines)
+
+    def sums(self, epsilon):
+        """See ``contour.Line.sums``."""
+        values, slopes, above, below = np.array([line.sums(epsilon) for line in self.lines]).T
+        total, slope = log_sum_exp(values), log_sum_exp(slopes)
+        share = np.exp(values - total)
+        left_out = [a - c * epsilon for c, a in self.negligible] + [self.log_omitted]
+        missing = exp(min(float(log_sum_exp(np.array(left_out))) - total, 600.0))
+        return float(total), float(slope), float(share @ above) + missing, float(share @ below)
+
+
+def draw(parts, epsilon, log_delta):
+    """Lines for delta near (e, delta), or None where one can't be drawn."""
+    for share, spared in [(share, NOTHING) for share in SHARES] + [(SHARES[0], BARELY)]:
+        found = split(parts, min(share * epsilon, LARGE), log_delta)
+        lines = _lines(*found, epsilon, log_delta, spared) if found else None
+        if lines is not None:
+            return lines
+    return None
+
+
+def _lines(terms, log_omitted, epsilon, log_delta, spared):
+    """Lines for all terms but those of at most exp(-spared) delta."""
+    lines, negligible = [], []
+    for term in terms:
+        c = contour.saddle_at(term, 1, epsilon)[0]
+        bound = float(contour.total(term, np.array([c]))[0] + contour.chernoff(c))
+        if bound - c * epsilon < log_delta - spared:
+            negligible.append((c, bound))
+            continue
+        line = contour.line(term, 1, (c, epsilon, log_delta))
+        if line is None:
+            return None
+        lines.append(line)
+    return Lines(tuple(lines), tuple(negligible), log_omitted) if lines else None
+
+
+def first_epsilon(parts, log_delta):
+    """Where to begin: the larger of what one jump needs and what the other rounds need."""
+    alone = [
+        closed.epsilon(step, exp(log_delta - log(k)))
+        for step, k in parts
+        if isinstance(step, SampledGaussian) and step.sign > 0
+    ]
+    least = max(alone, default=0.0)
+    epsilon = least or contour.saddle_for(parts, 1, log_delta)[1]
+    for _ in range(6):
+        found = split(parts, min(SHARES[0] * epsilon, LARGE), log_delta)
+        others = contour.saddle_for(found[0][0], 1, log_delta)[1] if found else least
+        old, epsilon = epsilon, max(least, others)
+        if abs(epsilon - old) <= 0.1 * old:
+            break
+    return epsilon
