@@ -8,7 +8,7 @@ from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
 from .laws import EPS
 from .sampled import SampledGaussian
-from .steps import Gaussian, Laplace
+from .steps import Finite, Gaussian, Laplace
 
 __all__ = []
 
@@ -134,6 +134,16 @@ def epsilon(step, delta):
             break
         low, high = (middle, high) if log_delta(step, middle) > target else (low, middle)
     return high
+
+
+def total_variation(step):
+    """delta(0) of one step, below 1."""
+    if isinstance(step, Finite):
+        gain = -np.expm1(-np.maximum(step.losses, 0.0))
+        found = step.infinite + float(np.exp(step.log_p) @ gain)
+    else:
+        found = exp(log_delta(step, 0.0))
+    return min(found * (1 + 1e-12), 1 - EPS)
 
 
 class Single:

@@ -23,7 +23,7 @@ from .laws import EPS
 __all__ = []
 
 TOLERANCE = 1e-14  # of aliases and of the cut, relative to the tail
-MOST_WORK = 30_000_000  # nodes along the line times values of the loss
+MOST_WORK = 60_000_000  # nodes along the line times values of the loss
 MOST_NODES = 120_000
 
 
@@ -69,9 +69,9 @@ class Line:
         )
 
 
-def total(parts, z):
-    """K(z) of the composition at an array of real z."""
-    return sum(k * step.cumulant(z) for step, k in parts)
+def total_at(parts, c):
+    """K(c) of the composition at one real c."""
+    return sum(k * step.cumulant_at(c) for step, k in parts)
 
 
 def derivatives(parts, z):
@@ -116,12 +116,23 @@ def saddle_for(parts, side, log_tail):
     return _locate(parts, side, lambda found: -side * found[2], -side * log_tail)
 
 
+def log_limit(parts, side):
+    """The largest t worth a look."""
+    return np.log(min(min(step.tilt_limit(800.0) for step, _ in parts), 1e25)) if side > 0 else 60.0
+
+
+def scale(parts, side):
+    """A t beyond most saddle points: c = 40 standard deviations of the loss, inverted."""
+    if side < 0:
+        return 5.0
+    spread = max(np.sqrt(derivatives(parts, np.zeros(1))[2][0]), 1e-100)
+    return min(np.log(40 / spread), log_limit(parts, side))
+
+
 def _locate(parts, side, column, target):
     """Where an increasing column of ``saddles`` reaches its target: a table, refined where
     it is steep (a wall, where the tail passes from many small losses to few large ones)."""
-    cap = np.log(min(min(step.tilt_limit(800.0) for step, _ in parts), 1e25)) if side > 0 else 60.0
-    spread = max(np.sqrt(derivatives(parts, np.zeros(1))[2][0]), 1e-100)
-    top = min(np.log(40 / spread), cap) if side > 0 else 5.0
+    cap, top = log_limit(parts, side), scale(parts, side)
     t = top + np.linspace(-9.0, 0.0, 28)
     found = saddles(parts, side, t)
     while column(found)[0] > target and t[0] > -80:
@@ -137,8 +148,8 @@ def _locate(parts, side, column, target):
             break
         t = np.linspace(t[i - 1], t[i], 9)
         found = saddles(parts, side, t)
-    t = np.array([np.interp(target, values, t)])
-    return tuple(float(x[0]) for x in saddles(parts, side, t)[:3])
+    at = np.interp(target, values, t)
+    return float(abscissa(side, at)), *(float(np.interp(at, t, x)) for x in found[1:3])
 
 
 def chernoff_table(parts, log_tail):
@@ -151,6 +162,13 @@ def log_chernoff(parts, epsilon, log_tail):
     """min over c of K(c) + C(c) - c e: the bound on log delta(e) that Renyi DP gives."""
     c, values = chernoff_table(parts, log_tail)
     return float(np.min(values - c * epsilon))
+
+
+def is_below(parts, epsilon, log_tail):
+    """Whether that bound, over a coarse table of c, shows log delta(e) < log_tail."""
+    c = abscissa(1, scale(parts, 1) - np.arange(0.0, 9.0, 0.5))
+    values = derivatives(parts, c)[0] + chernoff(c) - c * epsilon
+    return bool(np.min(values) < log_tail)
 
 
 def chernoff_epsilon(parts, log_tail):
@@ -203,7 +221,7 @@ def line(parts, side, start):
     c, period, rivals = plan(parts, side, *start)
     if not np.isfinite(period):
         return None
-    cumulant = float(total(parts, np.array([c]))[0])
+    cumulant = total_at(parts, c)
     log_room = log_tail - (cumulant - c * epsilon) + np.log(TOLERANCE)
     height, log_cut = cut_height(parts, c, log_room, MOST_WORK * 2 * np.pi / period)
     if height is None:

@@ -13,7 +13,7 @@ from .steps import Finite
 
 __all__ = []
 
-GOOD = 1e-11  # relative width of an enclosure that ends the search for a better one
+GOOD = 1e-10  # relative width of an enclosure that ends the search for a better one
 TRUSTED = 0.02  # relative error of a tail beyond which a line says nothing
 
 
@@ -64,7 +64,7 @@ class Direction:
         """Whether Chernoff's bound (the best RDP bound) shows (epsilon, delta)-DP."""
         if self.infinite or not 0 < delta < 1 or not 0 < epsilon < inf:
             return False
-        return contour.log_chernoff(self.parts, epsilon, log(delta)) < log(delta)
+        return contour.is_below(self.parts, epsilon, log(delta))
 
     def renyi(self, alpha):
         if self.infinite:
@@ -73,7 +73,7 @@ class Direction:
             return sum(k * step.mean() for step, k in self.parts)
         if alpha == inf:
             return self.top
-        return float(contour.total(self.parts, np.array([alpha - 1]))[0]) / (alpha - 1)
+        return contour.total_at(self.parts, alpha - 1) / (alpha - 1)
 
 
 def method(parts):
@@ -157,16 +157,24 @@ class Integral:
         return found
 
     def epsilon(self, delta):
+        differ = sum(k * log1p(-closed.total_variation(step)) for step, k in self.parts)
+        if delta >= -expm1(differ):  # delta(0) <= 1 - prod (1 - TV): couple each step
+            return 0.0, 0.0, 0.0
         side = 1 if delta <= 0.5 else -1
         found = contour_epsilon(self.parts, side, log(delta) if side > 0 else log1p(-delta))
-        if found is None or found[2] - found[0] > GOOD * found[1]:
-            found = narrowest(found, jumps_epsilon(self.parts, log(delta)))
-        if (found is None or found[0] <= 0) and self.delta(0.0)[2] <= delta:
+        if found is not None and found[2] - found[0] <= GOOD * found[1]:
+            return found
+        if self._may_need_none(delta) and self.delta(0.0)[2] <= delta:
             return 0.0, 0.0, 0.0
+        found = narrowest(found, jumps_epsilon(self.parts, log(delta)))
         if found is None or found[2] - found[0] > 1e-8 * found[1]:
             found = narrowest(found, lattice_epsilon(self.parts, log(delta)))
         low, value, high = found
         return low, value if high - low <= 1e-10 * value else high, high
+
+    def _may_need_none(self, delta):
+        """Whether the saddle-point approximation says that delta(0) is below or near delta."""
+        return contour.saddle_at(self.parts, 1, 0.0)[2] < log(delta) + 1
 
 
 def narrowest(first, second):
@@ -230,7 +238,7 @@ def jumps_epsilon(parts, target):
     """(low, e, high) with log delta(e) = target from such lines, or None; drawn anew where Newton
     moved far from where they are good."""
     epsilon = jumps.first_epsilon(parts, target)
-    for _ in range(12):
+    for _ in range(12 if epsilon > 0 else 0):
         lines = jumps.draw(parts, epsilon, target)
         if lines is None:
             return None

@@ -25,12 +25,14 @@ from .steps import Step
 
 __all__ = []
 
-SHARES = (0.6, 0.06, 0.006)  # of epsilon, from which on a loss is a jump: the first that works
+SHARES = (0.6, 0.06)  # of epsilon, from which on a loss is a jump
 LARGE = 1.0  # and a loss that is one in any case
-SPAN = 20.0  # of the losses of one class of jumps
+SPANS = (10.0, 50.0)  # of the losses of one class of jumps
 NOTHING = 33  # exp(-33) of delta may be left out,
 BARELY = 14  # and exp(-14) where there is no line for it
-MOST_TERMS = 60
+MOST_WORK = 100_000_000  # of all lines together, see ``contour``
+SEVERAL = 8  # terms: then delta is reached by more than one jump
+MOST_TERMS = 120
 
 
 def between(a, b):
@@ -112,16 +114,17 @@ class Factor(Step):
         return lambda height: 0.0
 
 
-def classes(step, k, loss, log_mass):
-    """A sampled Gaussian step without its jumps, then its jumps by size: those over this loss, or
-    fewer, so that only a few are expected in k rounds. Outcomes so far out that their probability
-    is below exp(log_mass) are in none."""
+def classes(step, k, loss, span, log_mass):
+    """A sampled Gaussian step without its jumps, then its jumps by size, the losses of each class
+    within a factor of ``span``: those over this loss, or fewer, so that only a few are expected in
+    k rounds. Outcomes so far out that their probability is below exp(log_mass) are in none."""
     width, few = (0.05, 1) if loss < LARGE else (0.2, 5)
     width *= step.sigma**2
-    first = max(float(step.outcome(np.float64(loss))), step.far_end(min(log(few / k), -0.1)))
+    loss = np.float64(max(loss, step.rate / 3))
+    first = max(float(step.outcome(loss)), step.far_end(min(log(few / k), -0.1)))
     last = max(step.far_end(log_mass), first + width)
     least, most = float(step.loss(first)), float(step.loss(last))
-    count = 1 + max(0, int(log(min(most, LARGE) / least) / log(SPAN)))
+    count = 1 + max(0, int(log(min(most, LARGE) / least) / log(span)))
     between_jumps = step.outcome(np.geomspace(least, most, count + 1)[1:-1])
     edges = [-40 * step.sigma, first, *between_jumps.tolist(), last]
     return [
@@ -130,7 +133,7 @@ def classes(step, k, loss, log_mass):
     ]
 
 
-def split(parts, loss, log_delta):
+def split(parts, loss, span, log_delta):
     """The terms of M(z) where losses beyond this one are jumps, each as parts, and log of the mass
     that is in none of them; or None where there are too many."""
     room, rounds = log_delta - NOTHING, sum(k for _, k in parts)
@@ -139,7 +142,7 @@ def split(parts, loss, log_delta):
         if not (isinstance(step, SampledGaussian) and step.sign > 0):
             choices.append([(0.0, ((step, k),))])
             continue
-        few, *jumps = classes(step, k, loss, room - log(rounds))
+        few, *jumps = classes(step, k, loss, span, room - log(rounds))
         counts = [_counts(jump, k, room) for jump in jumps]
         omitted += [mass for _, mass in counts]
         if prod(len(found) for found, _ in counts) > 50 * MOST_TERMS:
@@ -204,8 +207,9 @@ class Lines:
 
 def draw(parts, epsilon, log_delta):
     """Lines for delta near (e, delta), or None where one can't be drawn."""
-    for share, spared in [(share, NOTHING) for share in SHARES] + [(SHARES[0], BARELY)]:
-        found = split(parts, min(share * epsilon, LARGE), log_delta)
+    attempts = [(share, span, NOTHING) for span, share in product(SPANS, SHARES)]
+    for share, span, spared in (*attempts, (SHARES[0], SPANS[0], BARELY)):
+        found = split(parts, min(share * epsilon, LARGE), span, log_delta)
         lines = _lines(*found, epsilon, log_delta, spared) if found else None
         if lines is not None:
             return lines
@@ -214,10 +218,10 @@ def draw(parts, epsilon, log_delta):
 
 def _lines(terms, log_omitted, epsilon, log_delta, spared):
     """Lines for all terms but those of at most exp(-spared) delta."""
-    lines, negligible = [], []
+    lines, negligible, work = [], [], 0
     for term in terms:
         c = contour.saddle_at(term, 1, epsilon)[0]
-        bound = float(contour.total(term, np.array([c]))[0] + contour.chernoff(c))
+        bound = contour.total_at(term, c) + float(contour.chernoff(c))
         if bound - c * epsilon < log_delta - spared:
             negligible.append((c, bound))
             continue
@@ -225,6 +229,9 @@ def _lines(terms, log_omitted, epsilon, log_delta, spared):
         if line is None:
             return None
         lines.append(line)
+        work += len(line.y) * sum(step.work(line.c, line.y[-1]) for step, _ in term)
+        if work > MOST_WORK:
+            return None
     return Lines(tuple(lines), tuple(negligible), log_omitted) if lines else None
 
 
@@ -238,9 +245,11 @@ def first_epsilon(parts, log_delta):
     least = max(alone, default=0.0)
     epsilon = least or contour.saddle_for(parts, 1, log_delta)[1]
     for _ in range(6):
-        found = split(parts, min(SHARES[0] * epsilon, LARGE), log_delta)
+        found = split(parts, min(SHARES[0] * epsilon, LARGE), SPANS[0], log_delta)
         others = contour.saddle_for(found[0][0], 1, log_delta)[1] if found else least
         old, epsilon = epsilon, max(least, others)
         if abs(epsilon - old) <= 0.1 * old:
             break
+    if epsilon > LARGE and found and len(found[0]) > SEVERAL:
+        return max(epsilon, contour.saddle_for(parts, 1, log_delta)[1])
     return epsilon

@@ -1,6 +1,7 @@
 """The Poisson-subsampled Gaussian step, whose law is a smooth integral over x."""
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import exp, expm1, log, log1p, pi, sqrt
 
 import numpy as np
@@ -82,6 +83,7 @@ class SampledGaussian(Step):
             low, high = (middle, high) if middle < pull(middle) else (low, middle)
         return low
 
+    @lru_cache(maxsize=64)  # noqa: B019 (of a frozen value, and few)
     def _window(self, c):
         """Interval of x that holds all of q, of p and of the tilted law, to exp(-60)."""
         power = self._power(c)
@@ -120,6 +122,7 @@ class SampledGaussian(Step):
         """log of a bound on what moving x to x + i height does to abs(density), beside the loss."""
         return 0.5 * (height / self.sigma) ** 2
 
+    @lru_cache(maxsize=64)  # noqa: B019
     def _nodes(self, c, band):
         """Trapezoid nodes (low, high, step), and from which y on to lift them.
 
@@ -158,6 +161,11 @@ class SampledGaussian(Step):
         if self.work(float(np.max(z)), 0.0) < 20_000:
             return super().cumulant(z)
         return np.array([float(log_moment(self._law_near(c), c)) for c in z])
+
+    @lru_cache(maxsize=64)  # noqa: B019
+    def cumulant_at(self, c):
+        """K at one c."""
+        return float(self.cumulant(np.array([c]))[0])
 
     def derivatives(self, z):
         if self.work(float(np.max(z)), 0.0) < 20_000:
@@ -209,7 +217,7 @@ class SampledGaussian(Step):
         loss = mixed_loss_complex((x - 0.5) / self.sigma**2, angle, self.rate)
         terms = power * loss - 0.5 * (x / self.sigma + 1j * self.sigma * angle) ** 2
         terms += self._log_weight(x + 1j * self.sigma**2 * angle)
-        terms += log(step / (self.sigma * sqrt(2 * pi))) - float(self.cumulant(np.array([c]))[0])
+        terms += log(step / (self.sigma * sqrt(2 * pi))) - self.cumulant_at(c)
         sizes = np.abs(terms) + 20
         return mean_phase(np.exp(terms), self.sign * loss, sizes, y)
 
@@ -220,7 +228,7 @@ class SampledGaussian(Step):
         x, angle = np.arange(low, high + step, step), SHIFTS[:, None]
         loss = mixed_loss_complex((x - 0.5) / self.sigma**2, angle, self.rate)
         terms = self._power(c) * loss.real - 0.5 * (x / self.sigma) ** 2 + self._log_weight(x)
-        terms += self._lift_cost(self.sigma**2 * angle) - float(self.cumulant(np.array([c]))[0])
+        terms += self._lift_cost(self.sigma**2 * angle) - self.cumulant_at(c)
         terms += np.log(step / (self.sigma * np.sqrt(2 * np.pi)))
         terms += np.where(angle > 1, 1e-3, 1e-13)  # their quadrature is worse near pi
         return lambda height: min(0.0, float(log_sum_exp(terms - height * loss.imag).min()))

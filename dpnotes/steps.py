@@ -49,6 +49,10 @@ class Step:
         z = np.asarray(z, dtype=float)
         return log_moment(self.law(float(np.max(z)), 0.0), z)
 
+    def cumulant_at(self, c):
+        """K at one c."""
+        return float(self.cumulant(np.array([c]))[0])
+
     def derivatives(self, z):
         return derivatives(self.law(float(np.max(z)), 0.0), z)
 
@@ -219,7 +223,7 @@ class Laplace(Step):
         \\|int w e^{iyL} du\\| <= (total variation of w/L') / y."""
         u = np.linspace(-1 / self.scale, 1 / self.scale, 513)
         law = self._with_atoms(u, np.ones_like(u))
-        terms = law.log_p + c * law.loss - float(self.cumulant(np.array([c]))[0])
+        terms = law.log_p + c * law.loss - self.cumulant_at(c)
         profile = np.exp(terms[1:-1]) / self._slope(u)
         variation = profile[0] + profile[-1] + 1.01 * np.abs(np.diff(profile)).sum()
         atoms = np.exp(terms[0]) + np.exp(terms[-1])
