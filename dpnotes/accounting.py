@@ -8,7 +8,7 @@ each direction the cheapest exact method answers:
 2. few finite losses: the exact sum (``lattice``);
 3. anything else: the contour integral (``contour``), in time independent of the number of rounds;
 4. where a few rare large losses spoil that: one such integral for each number of them (``jumps``);
-5. where all of these decay too slowly: losses moved to a fine lattice, on the safe side (``lattice``).
+5. where all of these decay too slowly: a fine lattice, on the safe side (``lattice``).
 """
 
 from math import exp, inf, log
