@@ -11,7 +11,7 @@ from functools import lru_cache
 from math import ceil, expm1, inf, log, log1p, sqrt
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy  # its submodule optimize, 0.2 s, loads where it is first used
 
 from ._validate import (
     count,
@@ -170,10 +170,7 @@ def objective_perturbation_delta(epsilon, sigma, *, excess=0.0):
     return float(delta) if delta.ndim == 0 else delta
 
 
-@lru_cache(maxsize=1024)
-def _multiplier(epsilon, delta):
-    """The noise multiplier of a single Gaussian release."""
-    return gaussian_sigma(epsilon, delta)
+_multiplier = lru_cache(maxsize=1024)(gaussian_sigma)  # of a single Gaussian release
 
 
 @lru_cache(maxsize=1024)
@@ -183,7 +180,9 @@ def _objective_sigma(left, delta):
     high = gaussian_sigma(left, delta / 3, sensitivity=2.0)  # enough: each of the three <= delta/3
     if objective_perturbation_delta(left, low) <= delta:
         return low
-    sigma = brentq(lambda s: log(objective_perturbation_delta(left, s) / delta), low, high)
+    sigma = scipy.optimize.brentq(
+        lambda s: log(objective_perturbation_delta(left, s) / delta), low, high
+    )
     return min(high, sigma * (1 + 1e-9))
 
 

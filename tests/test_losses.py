@@ -1,11 +1,14 @@
 """The constructors: what they refuse, and that each describes the pair it says."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import dpnotes as dp
+from evidence import must_fail
 
 NUMBERS = (math.nan, math.inf, -math.inf, "1", None, True, 1j, [1.0, 2.0], [])
 
@@ -131,3 +134,16 @@ def test_extreme_settings_give_finite_answers():
     assert 0 < dp.subsample(dp.gaussian(1.0), 0.01).renyi(1e4) < math.inf
     assert 0 < dp.randomized_response(1e-4).compose(10**9).epsilon(1e-10) < math.inf
     assert 0 < dp.laplace(1e4).compose(10**9).epsilon(1e-10) < math.inf
+
+
+def test_import_loads_no_heavy_package():
+    """In a fresh interpreter: what 0.1 s or more to import is left to the calls that need it."""
+    heavy = ["scipy.optimize", "scipy.stats", "matplotlib", "pandas", "sklearn"]
+
+    def check(code):
+        code += f"; import sys; print([name for name in {heavy} if name in sys.modules])"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.stdout == "[]\n", done.stdout + done.stderr
+
+    check("import dpnotes")
+    must_fail(check, "import dpnotes, scipy.optimize")
