@@ -73,6 +73,11 @@ def open_probability(name, value):
     return _check(name, value, lambda x: (0 < x) & (x < 1), "a number in (0, 1)")
 
 
+def within(name, value, low, high):
+    """A number in [low, high], the range that is computed."""
+    return _check(name, value, lambda x: (low <= x) & (x <= high), f"in [{low:g}, {high:g}]")
+
+
 def order(name, value):
     """A Rényi order: a number >= 1; infinity is allowed."""
     return _check(name, value, lambda x: 1 <= x, "a number >= 1 (infinity allowed)")

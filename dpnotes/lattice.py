@@ -191,7 +191,7 @@ class Spread:
             near = loss[low:high] - epsilon
             crossing = np.append(self.log_down[low:middle], self.log_up[middle:high])
             with np.errstate(divide="ignore"):
-                gain = np.log(np.abs(np.expm1(-near)))
+                gain = np.maximum(-near, 0.0) + np.log(-np.expm1(-np.abs(near)))
             lost = np.append(lost, crossing + gain - self.lam * np.abs(near))
         lost = float(log_sum_exp(lost))
         low = value + np.log1p(-np.exp(lost - value)) if lost < value else -np.inf
@@ -228,9 +228,11 @@ def binned(law, grid, lam):
     part[part < 1e-8 * h] = 0.0
     above = np.expm1(-part) / np.expm1(-h)
     tilt = law.log_p + grid.c * h * index
-    top = tilt.max()
-    low = np.exp(tilt - top - lam * part) * (1 - above)
-    high = np.exp(tilt - top + lam * (h - part) + grid.c * h) * above
+    with np.errstate(divide="ignore"):
+        low = tilt - lam * part + np.log1p(-above)
+        high = tilt + lam * (h - part) + np.log(above) + grid.c * h
+    top = max(low.max(), high.max())
+    low, high = np.exp(low - top), np.exp(high - top)
     slots = np.mod(index, grid.size).astype(np.int64)
     tilted = np.bincount(slots, low, grid.size)
     tilted += np.bincount((slots + 1) % grid.size, high, grid.size)

@@ -253,7 +253,8 @@ class Laplace(Step):
         atoms = (atoms.log_p + c * atoms.loss - cumulant)[[0, -1]]
         slack = 1 + EPS * (16 + 4 * (abs(power) + abs(c) + 2) * (end + 2))  # of all exponents
         atoms = np.exp(atoms).sum() * slack
-        variation = 2 * (np.exp(g[:2]).sum() * slack - np.exp(g[2]))
+        g = np.exp(np.minimum(g, 700.0))  # more says nothing at any height
+        variation = 2 * (g[:2].sum() * slack - g[2])
         return lambda height: min(0.0, float(np.log(atoms + variation / height)))
 
     def _lowest(self, power):
