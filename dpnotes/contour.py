@@ -57,9 +57,10 @@ def log_kernel(c):
 
 
 def chernoff(c):
-    """C(c): the largest value of tail/exp(-c(e - L)), c log c - (c+1) log(c+1), or 0 below 0."""
+    """C(c): the largest value of tail/exp(-c(e - L)), c log c - (c+1) log(c+1), or 0 below 0;
+    as -c log(1 + 1/c) - log(1 + c), without the cancellation that c = 1e15 would suffer."""
     positive = np.maximum(c, 1e-300)
-    return np.where(c > 0, c * np.log(positive) - (c + 1) * np.log1p(positive), 0.0)
+    return np.where(c > 0, -positive * np.log1p(1 / positive) - np.log1p(positive), 0.0)
 
 
 def abscissa(side, t):

@@ -38,9 +38,9 @@ def laplace(scale):
     """Laplace noise of this scale b on a query of l1 sensitivity 1: pure (1/b)-DP.
 
     L = +1/b and -1/b with probabilities 1/2 and exp(-1/b)/2, and a density exp((L - 1/b)/2)/4
-    between. Served: scales from 1e-4 to 1e15.
+    between. Served: scales from 1e-4 to 1e8.
     """
-    return PrivacyLoss([(Laplace(within("scale", scalar("scale", scale), 1e-4, 1e15)), 1)])
+    return PrivacyLoss([(Laplace(within("scale", scalar("scale", scale), 1e-4, 1e8)), 1)])
 
 
 def gaussian(sigma):
@@ -77,7 +77,7 @@ def subsample(loss, rate):
     Neighbours differ by one person added or removed; the pairs are rate*p + (1-rate)*q against q
     (removed) and q against that mixture (added), and the worse is reported (Zhu, Dong and Wang
     2022, Theorem 11). ``loss`` is one step (Gaussians composed count as one); sample first and
-    compose afterwards: ``subsample(step, rate).compose(k)``. Served: rates of 0 and from 1e-12 to
+    compose afterwards: ``subsample(step, rate).compose(k)``. Served: rates of 0 and from 1e-10 to
     1 (all rates of samples of samples together), Gaussians of sigma from 0.01 to 1e6.
     """
     rate = probability("rate", scalar("rate", rate))
@@ -90,7 +90,7 @@ def subsample(loss, rate):
         return loss
     if rate == 0:
         return PrivacyLoss([(Finite((0.0,), (0.0,)), 1)])
-    within("rate", rate * getattr(step, "rate", 1.0), 1e-12, 1.0)
+    within("rate", rate * getattr(step, "rate", 1.0), 1e-10, 1.0)
     if isinstance(step, Gaussian):
         within("sigma of loss", 1 / step.mu, 0.01 * (1 - 1e-12), 1e6 * (1 + 1e-12))
     return PrivacyLoss([(_sampled(step, rate), 1)])
