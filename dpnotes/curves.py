@@ -3,6 +3,7 @@
 ``method`` picks the cheapest exact way; ``Integral`` is the general one.
 """
 
+from functools import cached_property
 from math import exp, expm1, inf, log, log1p
 
 import numpy as np
@@ -47,11 +48,19 @@ class Direction:
         if delta == self.infinite:
             top = self.finite_top() if self.infinite else self.top
             return (max(0.0, top),) * 3
+        if self.variation <= delta:
+            return 0.0, 0.0, 0.0
         low, value, high = method(self.parts).epsilon(delta - self.infinite)
         top = self.finite_top() if self.infinite else self.top
         least = min(max(0.0, low, self._least_epsilon(delta - self.infinite, top)), top)
         high = min(max(high, least), top)
         return least, min(max(value, least), high), high
+
+    @cached_property
+    def variation(self):
+        """A bound on delta(0): total variation distances add up at most."""
+        steps = [(method(((step, 1),)).delta(0.0)[2] + step.infinite, k) for step, k in self.parts]
+        return (1 + 1e-12) * sum(k * distance for distance, k in steps)
 
     def _least_epsilon(self, delta, top):
         """Below epsilon: delta(e) >= w (1 - exp(e - top)), w the probability of the loss top."""
@@ -61,10 +70,11 @@ class Direction:
         return top + log1p(-delta / weight) * (1 + 1e-9) - 1e-14 * top
 
     def certainly_meets(self, epsilon, delta):
-        """Whether Chernoff's bound (the best RDP bound) shows (epsilon, delta)-DP."""
+        """Whether Chernoff's bound (the best RDP bound) shows (epsilon, delta)-DP. The bound is
+        rounded up by 1e-12 of its terms, and log delta, below 0, has one rounding of its own."""
         if self.infinite or not 0 < delta < 1 or not 0 < epsilon < inf:
             return False
-        return contour.log_chernoff(self.parts, epsilon, log(delta)) < log(delta)
+        return contour.log_chernoff(self.parts, epsilon, log(delta)) < (1 + EPS) * log(delta)
 
     def renyi(self, alpha):
         if self.infinite:
@@ -202,7 +212,10 @@ def contour_delta(parts, side, start, epsilon):
         return None
     tail = exp(log_tail)
     found = tail * (1 - below), tail, min(1.0, tail * (1 + above))
-    return found if side > 0 else tuple(1 - f for f in reversed(found))
+    if side > 0:
+        return found
+    safe = 1 - found[0]  # the trapezoid over-reports 1 - delta
+    return 1 - found[2], safe, safe
 
 
 def contour_epsilon(parts, side, target):
@@ -219,7 +232,8 @@ def contour_epsilon(parts, side, target):
             return None
         value, state = newton(line, side, epsilon, target)
         if state == "found":
-            return certify(line, side, value, target)
+            low, value, high = certify(line, side, value, target)
+            return low, value if side > 0 else high, high  # left, the trapezoid under-reports e
         if state == "unknown":
             return None
         if state == "moved":
