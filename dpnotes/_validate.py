@@ -126,6 +126,37 @@ def distribution(name, value):
     return array
 
 
+def array(name, value, *dimensions):
+    """A finite float array with one of these numbers of dimensions; it may be empty."""
+    allowed = f"a {' or '.join(map(str, dimensions))}-dimensional array of finite numbers"
+    try:
+        found = np.asarray(value)
+    except ValueError:  # ragged sequences
+        raise _error(name, value, allowed) from None
+    if (
+        found.dtype.kind not in "iuf"
+        or found.ndim not in dimensions
+        or not np.isfinite(found).all()
+    ):
+        raise _error(name, value, allowed)
+    return found.astype(float, copy=False)
+
+
+def function(name, value):
+    """Something that can be called."""
+    if not callable(value):
+        raise _error(name, value, "a function")
+    return value
+
+
+def choice(name, value, allowed):
+    """One of a few strings or numbers."""
+    if isinstance(value, (str, int, float, np.number)) and not isinstance(value, bool):
+        if value in allowed:
+            return value
+    raise _error(name, value, " or ".join(map(repr, allowed)))
+
+
 def generator(name, value):
     """A ``numpy.random.Generator``."""
     if not isinstance(value, np.random.Generator):

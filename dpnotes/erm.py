@@ -261,7 +261,7 @@ def private_geometric_median(points, candidates, *, epsilon, rng):
     The exponential mechanism (X-private-median): rows with ||x|| <= 1 (longer ones are refused), so
     one substitution moves each sum of distances by at most 2.
     """
-    points, _ = checked_rows(points, None, distance_loss)
+    points, _ = checked_rows(real("points", points), None, distance_loss)
     candidates = np.atleast_2d(real("candidates", candidates))
     weight = -distance_loss(candidates, points).sum(-1) * (positive("epsilon", epsilon) / 4)
     return candidates[np.argmax(weight + generator("rng", rng).gumbel(size=len(weight)))]
