@@ -287,7 +287,7 @@ def certify(line, side, epsilon, target):
 
 def lattice_delta(parts, epsilon, start):
     """(low, delta, high) from the lattice; Chernoff's bound where that is less."""
-    low, value, high = lattice.spread(parts, start).log_bounds(epsilon)
+    low, value, high = lattice.spread(parts, lattice.anchor(parts, start)).log_bounds(epsilon)
     high = min(high, contour.log_chernoff(parts, epsilon, start[2]) + log1p(1e-12))
     value = min(value, high) if high - low <= 1e-3 else high
     return exp(low), exp(value), min(1.0, exp(high))

@@ -14,7 +14,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import dpnotes as dp
-from dpnotes.steps import Laplace
+from dpnotes import contour, curves
+from dpnotes.steps import Gaussian, Laplace
 from evidence import at_most, equal, holds, must_fail
 from strategies import close_laws, finite_laws
 
@@ -462,6 +463,27 @@ def test_what_is_moved_to_a_lattice_keeps_order(run):
     assert high[1] <= high[0]
     at_most(run.delta_interval(high[1] * (1 + 1e-12))[0], 1e-4, rtol=1e-9)
     at_most(1e-4, run.delta_interval(low[1] * (1 - 1e-12))[1], rtol=1e-9)
+
+
+def test_answers_do_not_depend_on_what_was_asked_before():
+    """Neighbouring epsilons share a lattice, which is chosen by each of them alone."""
+    run, epsilons = dp.laplace(1.2).compose(3), np.array([0.1, 0.11, 0.9, 1.9])
+    together = run.delta(epsilons)
+    run.delta(2.2)
+    apart = [dp.laplace(1.2).compose(3).delta(e) for e in epsilons[::-1]]
+    assert together.tolist() == apart[::-1]
+
+
+def test_left_of_the_mean_delta_is_the_safe_end():
+    """Gaussians left on the line -1 < c < 0, against their closed form."""
+    for sigma in (0.7, 3.0, 1e3):
+        exact, parts = dp.gaussian(sigma), ((Gaussian(1 / sigma), 1),)
+        for epsilon in np.array([0.0, 0.3, 0.9]) * exact.mean():
+            start = contour.saddle_at(parts, -1, float(epsilon))
+            low, value, high = curves.contour_delta(parts, -1, start, float(epsilon))
+            true = exact.delta(epsilon)
+            assert low <= true * (1 + 1e-12) and true * (1 - 1e-12) <= value <= high
+            assert value - low <= 1e-11
 
 
 @every_quick
