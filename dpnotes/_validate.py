@@ -73,6 +73,11 @@ def open_probability(name, value):
     return _check(name, value, lambda x: (0 < x) & (x < 1), "a number in (0, 1)")
 
 
+def within(name, value, low, high):
+    """A number in [low, high], the range that is computed."""
+    return _check(name, value, lambda x: (low <= x) & (x <= high), f"in [{low:g}, {high:g}]")
+
+
 def order(name, value):
     """A Rényi order: a number >= 1; infinity is allowed."""
     return _check(name, value, lambda x: 1 <= x, "a number >= 1 (infinity allowed)")
@@ -119,6 +124,37 @@ def distribution(name, value):
     if np.ndim(array) != 1 or (array < 0).any() or not abs(array.sum() - 1) <= 1e-9:
         raise _error(name, value, allowed)
     return array
+
+
+def array(name, value, *dimensions):
+    """A finite float array with one of these numbers of dimensions; it may be empty."""
+    allowed = f"a {' or '.join(map(str, dimensions))}-dimensional array of finite numbers"
+    try:
+        found = np.asarray(value)
+    except ValueError:  # ragged sequences
+        raise _error(name, value, allowed) from None
+    if (
+        found.dtype.kind not in "iuf"
+        or found.ndim not in dimensions
+        or not np.isfinite(found).all()
+    ):
+        raise _error(name, value, allowed)
+    return found.astype(float, copy=False)
+
+
+def function(name, value):
+    """Something that can be called."""
+    if not callable(value):
+        raise _error(name, value, "a function")
+    return value
+
+
+def choice(name, value, allowed):
+    """One of a few strings or numbers."""
+    if isinstance(value, (str, int, float, np.number)) and not isinstance(value, bool):
+        if value in allowed:
+            return value
+    raise _error(name, value, " or ".join(map(repr, allowed)))
 
 
 def generator(name, value):

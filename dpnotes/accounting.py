@@ -16,11 +16,13 @@ from math import exp, inf, log
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from ._validate import count, nonnegative, order, positive_probability, probability
+from ._validate import count, nonnegative, open_probability, order, probability, scalar
 from .curves import Direction, least_error
 from .steps import Finite, Gaussian
 
 __all__ = ["PrivacyLoss", "calibrate"]
+
+MOST_ROUNDS = 10**12
 
 
 class PrivacyLoss:
@@ -45,8 +47,11 @@ class PrivacyLoss:
         return PrivacyLoss(self._parts + other._parts)
 
     def compose(self, k):
-        """The mechanism k times in a row (adaptively or not: the bound is the same). k >= 1."""
+        """The mechanism k times in a row (adaptively or not: the bound is the same). k >= 1, and
+        at most 1e12 rounds in all."""
         k = count("k", k)
+        if k * max(times for _, times in self._parts) > MOST_ROUNDS:
+            raise ValueError(f"k must give at most {MOST_ROUNDS:.0e} rounds in all, got {k!r}")
         return PrivacyLoss([(step, k * times) for step, times in self._parts])
 
     def delta(self, epsilon):
@@ -127,14 +132,16 @@ def calibrate(family, epsilon, delta):
     ``calibrate(lambda s: gaussian(sigma=s), epsilon=1.0, delta=1e-5)``. Relative error 1e-12 for
     smooth families; the answer itself meets the target.
     """
-    epsilon, delta = nonnegative("epsilon", epsilon), positive_probability("delta", delta)
-    if np.ndim(epsilon) or np.ndim(delta):
-        raise ValueError(f"epsilon and delta must be single numbers, got {epsilon!r}, {delta!r}")
-    if delta == 1:
-        raise ValueError("delta must be a number in (0, 1): every noise meets 1, got 1.0")
+    epsilon = nonnegative("epsilon", scalar("epsilon", epsilon))
+    delta = open_probability("delta", scalar("delta", delta))
+    if not callable(family):
+        raise ValueError(f"family must be a function of the noise, got {family!r}")
 
     def excess(t):
-        found = family(exp(t))._delta(epsilon)
+        loss = family(exp(t))
+        if not isinstance(loss, PrivacyLoss):
+            raise ValueError(f"family must return a PrivacyLoss, got {loss!r} at {exp(t)!r}")
+        found = loss._delta(epsilon)
         return (log(found) if found > 0 else -inf) - log(delta)
 
     return exp(_root(excess))
@@ -142,19 +149,7 @@ def calibrate(family, epsilon, delta):
 
 def _root(excess):
     """The t >= the root of a decreasing function, to 1e-13: secants kept inside a bracket."""
-    low = high = (0.0, excess(0.0))
-    step = 1.0
-    while high[1] > 0 or low[1] <= 0:
-        if abs(low[0]) > 50 or abs(high[0]) > 50:
-            which = "no" if high[1] > 0 else "every"
-            raise ValueError(f"{which} noise between e^-50 and e^50 meets the target")
-        if high[1] > 0:
-            low, t = high, high[0] + step
-            high = (t, excess(t))
-        else:
-            high, t = low, low[0] - step
-            low = (t, excess(t))
-        step *= 1.5
+    low, high = _bracket(excess)
     points = [low, high]
     for _ in range(80):
         width = high[0] - low[0]
@@ -170,6 +165,26 @@ def _root(excess):
         points.append(found)
         low, high = (found, high) if found[1] > 0 else (low, found)
     return high[0]
+
+
+def _bracket(excess):
+    """Two points (t, excess) around the root; where excess refuses t, a shorter step is tried."""
+    last = (0.0, excess(0.0))
+    way, step = (1 if last[1] > 0 else -1), 1.0
+    while abs(last[0]) <= 50:
+        t = last[0] + way * step
+        try:
+            found = (t, excess(t))
+        except ValueError:
+            if step < 0.05:
+                raise
+            step /= 3
+            continue
+        if (found[1] > 0) != (way > 0):
+            return (last, found) if way > 0 else (found, last)
+        last, step = found, 1.5 * step
+    which = "no" if way > 0 else "every"
+    raise ValueError(f"family must have a noise that meets the target, but {which} noise does")
 
 
 def _interpolate(points):

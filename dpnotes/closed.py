@@ -4,7 +4,7 @@ from functools import lru_cache
 from math import exp, expm1, inf, log, log1p, pi, sqrt
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr, ndtr, ndtri
+from scipy.special import erfcx, ndtr, ndtri
 
 from .laws import EPS
 from .sampled import SampledGaussian
@@ -12,6 +12,7 @@ from .steps import Finite, Gaussian, Laplace
 
 __all__ = []
 
+TINIEST = 5e-324  # bounds what underflows
 ROUNDING = 2e-13  # relative error of log delta and of epsilon, with a margin
 
 
@@ -21,11 +22,14 @@ def gaussian_log_delta(mu, epsilon):
     delta = Phi(a) - e^epsilon Phi(b) with a = mu/2 - epsilon/mu, b = a - mu. The two terms cancel
     where mu is small; with Mills' ratio R = Phi/phi, delta = phi(a) (R(a) - R(b)).
     """
-    a = mu / 2 - epsilon / mu
+    return _log_delta_at(mu, max(mu / 2 - epsilon / mu, -1e7))  # e^(-5e13) is 0 beyond
+
+
+def _log_delta_at(mu, a):
     if mu < 0.3:
         return -a * a / 2 - log(2 * pi) / 2 + log(_small_shift(mu, a))
     if a > 0:
-        return log(ndtr(a) - exp(epsilon + log_ndtr(a - mu)))
+        return log(ndtr(a) - exp(-a * a / 2) * erfcx((mu - a) / sqrt(2)) / 2)
     ratio = erfcx(-a / sqrt(2)) - erfcx((mu - a) / sqrt(2))
     return -a * a / 2 + log(0.5 * ratio)
 
@@ -46,23 +50,23 @@ def _unit_legendre():
 
 
 def gaussian_epsilon(mu, delta):
-    """The least epsilon >= 0 with delta(epsilon) <= delta, by Newton on log delta.
+    """The least epsilon >= 0 with delta(epsilon) <= delta, by Newton on log delta in terms of a,
+    which keeps its digits where epsilon is huge.
 
-    log delta is concave in epsilon and Phi(a) >= delta, so Newton from Phi(a) = delta descends.
+    log delta is concave in a and Phi(a) >= delta, so Newton from Phi(a) = delta ascends.
     """
     if delta == 0:
         return inf
     if delta >= 1 or gaussian_log_delta(mu, 0.0) <= log(delta):
         return 0.0
-    epsilon, target = max(0.0, mu * (mu / 2 - float(ndtri(delta)))), log(delta)
+    a, target = min(mu / 2, float(ndtri(delta))), log(delta)
     for _ in range(60):
-        value = gaussian_log_delta(mu, epsilon)
-        slope = exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu) - value)
-        step = (value - target) / slope
-        epsilon = max(0.0, epsilon + step)
-        if abs(step) <= 1e-15 * epsilon:
+        value = _log_delta_at(mu, a)
+        slope = mu * exp(-a * a / 2 - value) * float(erfcx((mu - a) / sqrt(2))) / 2
+        old, a = a, min(mu / 2, a - (value - target) / slope)
+        if abs(a - old) <= 1e-15 * (mu / 2 - a):
             break
-    return epsilon
+    return mu * (mu / 2 - a)
 
 
 def laplace_log_delta(scale, epsilon):
@@ -165,7 +169,8 @@ class Single:
         return low - _error(low), value, min(0.0, high + _error(high))
 
     def delta(self, epsilon):
-        return tuple(map(exp, self.log_bounds(epsilon)))
+        low, value, high = self.log_bounds(epsilon)
+        return exp(low), exp(value), max(exp(high), TINIEST) if high > -inf else 0.0
 
     def epsilon(self, delta):
         return around(self.log_bounds, epsilon(self.step, delta), log(delta))

@@ -7,7 +7,7 @@ Arrays broadcast; scalars give Python floats. The best possible theorem is in ``
 """
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+import scipy  # its submodule optimize, 0.2 s, loads where it is first used
 
 from . import optimal as _optimal
 from ._validate import nonnegative, open_probability, positive, positive_probability, probability
@@ -226,7 +226,7 @@ def gaussian_sigma_split(share, epsilon, delta, k):
 
 def best_delta_split(epsilon, delta, k):
     """The share of delta that makes `gaussian_sigma_split` least, and that sigma; scalars."""
-    found = minimize_scalar(
+    found = scipy.optimize.minimize_scalar(
         lambda share: gaussian_sigma_split(share, epsilon, delta, k),
         bounds=(1e-6, 1 - 1e-6),
         method="bounded",

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
-from ._validate import nonnegative, positive, real, scalar
+from ._validate import array, nonnegative, positive, real, scalar
 
 __all__ = [
     "Loss",
@@ -148,14 +148,21 @@ def log_scale(x, low, high):
     log(x + high/100) runs from -1 at `low` to 1 at `high`; values outside are clipped to the range.
     Row by row and from public numbers alone, so it costs no privacy.
     """
-    low, high = nonnegative("low", low), positive("high", high)
+    x, low, high = real("x", x), nonnegative("low", low), positive("high", high)
     least, most, at = (np.log(v + high / 100) for v in (low, high, np.clip(x, low, high)))
     return (2 * at - least - most) / (most - least)
 
 
+def known(loss):
+    """Refuses what is not a Loss."""
+    if not isinstance(loss, Loss):
+        raise ValueError(f"loss must be a Loss, such as logistic_loss, got {loss!r}")
+    return loss
+
+
 def checked_rows(x, y, loss):
     """x and y as float arrays. Rows with ||x|| > 1 and labels unknown to the loss are refused."""
-    x = real("x", x)
+    x, loss = real("x", x), known(loss)
     if np.ndim(x) != 2 or np.linalg.norm(x, axis=1).max() > 1 + 1e-9:
         raise ValueError("x must be a matrix of rows of l2 norm at most 1: use clip_rows first")
     if loss is distance_loss:
@@ -177,11 +184,22 @@ def risk_minimum(
     The result's gradient norm is at most `tolerance`, so it is within tolerance/regularization of
     the exact minimiser (A-erm, X-strong-convexity); where that is not reached: ValueError.
     """
-    if loss.smoothness == inf:
+    if known(loss).smoothness == inf:
         raise ValueError(f"loss must be squared, logistic or Huber here, got {loss.name}")
-    x, y = np.asarray(x, float), np.asarray(y, float)
+    x, y, centre, start = (
+        array("x", x, 2),
+        array("y", y, 1),
+        real("centre", centre),
+        real("start", start),
+    )
+    tolerance = scalar("tolerance", positive("tolerance", tolerance))
     lam = scalar("regularization", positive("regularization", regularization))
     n, d = x.shape
+    if y.shape != (n,) or n == 0:
+        raise ValueError(f"y must have one label a row of x, got shape {y.shape} for {x.shape}")
+    for name, value in (("centre", centre), ("start", start)):
+        if np.shape(value) not in ((), (d,)):
+            raise ValueError(f"{name} must be a number or have {d} entries, got {value!r}")
     shift, phi = (
         x @ np.broadcast_to(centre, d),
         np.zeros(d) + start - centre,
@@ -211,7 +229,7 @@ def optimum_radius(loss, regularization):
     lambda r <= lipschitz(r), as often as it helps.
     """
     lam = scalar("regularization", positive("regularization", regularization))
-    radius = sqrt(2 * loss.at_zero / lam)
+    radius = sqrt(2 * known(loss).at_zero / lam)
     for _ in range(100):
         radius = min(radius, loss.lipschitz(radius) / lam)
     return radius
@@ -238,8 +256,10 @@ def geometric_median(points, tolerance=1e-9):
     Weiszfeld's iteration as mended by Vardi and Zhang (2000, (11)), which does not stick at a data
     point; stops where the mean of unit vectors, less what sits at theta itself, is below tolerance.
     """
-    points = real("points", points)
-    n = len(points)
+    points = array("points", points, 2)
+    tolerance, n = scalar("tolerance", positive("tolerance", tolerance)), len(points)
+    if points.size == 0:
+        raise ValueError("points must have at least one row and one column")
     theta = points.mean(0)
     for _ in range(100_000):
         away = points - theta
@@ -261,7 +281,11 @@ def invert_model(theta, x, y, *, regularization, loss=logistic_loss):
     row's slope times its x. If the last feature is a known constant, the ratio is the row
     (A-erm-leaks; Balle, Cherubin, Hayes 2022). `theta` is the optimum on all n = len(x) + 1 rows.
     """
+    theta, x, y = array("theta", theta, 1), array("x", x, 2), array("y", y, 1)
+    if x.shape != (len(y), len(theta)) or len(theta) == 0:
+        shapes = f"theta {theta.shape}, x {x.shape}, y {y.shape}"
+        raise ValueError(f"x must have a row a label and a column an entry of theta, got {shapes}")
     n = len(x) + 1
-    others = loss.slope(x @ theta, y) @ x
+    others = known(loss).slope(x @ theta, y) @ x
     missing = -(n * positive("regularization", regularization) * theta + others)
     return missing / missing[-1]

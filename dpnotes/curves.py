@@ -61,10 +61,11 @@ class Direction:
         return top + log1p(-delta / weight) * (1 + 1e-9) - 1e-14 * top
 
     def certainly_meets(self, epsilon, delta):
-        """Whether Chernoff's bound (the best RDP bound) shows (epsilon, delta)-DP."""
+        """Whether Chernoff's bound (the best RDP bound) shows (epsilon, delta)-DP. The bound is
+        rounded up by 1e-12 of its terms, and log delta, below 0, has one rounding of its own."""
         if self.infinite or not 0 < delta < 1 or not 0 < epsilon < inf:
             return False
-        return contour.is_below(self.parts, epsilon, log(delta))
+        return contour.is_below(self.parts, epsilon, (1 + EPS) * log(delta))
 
     def renyi(self, alpha):
         if self.infinite:
@@ -193,7 +194,10 @@ def contour_delta(line, side, epsilon):
         return None
     tail = exp(log_tail)
     found = tail * (1 - below), tail, min(1.0, tail * (1 + above))
-    return found if side > 0 else tuple(1 - f for f in reversed(found))
+    if side > 0:
+        return found
+    safe = 1 - found[0]  # the trapezoid over-reports 1 - delta
+    return 1 - found[2], safe, safe
 
 
 def jumps_delta(parts, epsilon, log_guess):
@@ -223,7 +227,8 @@ def contour_epsilon(parts, side, target):
             return None
         value, state = newton(line, side, epsilon, target)
         if state == "found":
-            return certify(line, side, value, target)
+            low, value, high = certify(line, side, value, target)
+            return low, value if side > 0 else high, high  # left, the trapezoid under-reports e
         if state == "unknown":
             return None
         if state == "moved":
@@ -294,7 +299,7 @@ def certify(line, side, epsilon, target):
 
 def lattice_delta(parts, epsilon, start):
     """(low, delta, high) from the lattice; Chernoff's bound where that is less."""
-    low, value, high = lattice.spread(parts, start).log_bounds(epsilon)
+    low, value, high = lattice.spread(parts, lattice.anchor(parts, start)).log_bounds(epsilon)
     high = min(high, contour.log_chernoff(parts, epsilon, start[2]) + log1p(1e-12))
     value = min(value, high) if high - low <= 1e-3 else high
     return exp(low), exp(value), min(1.0, exp(high))

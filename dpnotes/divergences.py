@@ -9,7 +9,7 @@ turns a pair of densities on the line into such arrays, by quadrature. All logar
 import numpy as np
 from scipy.special import logsumexp
 
-from ._validate import nonnegative_or_inf, probability, real
+from ._validate import count, function, nonnegative_or_inf, probability, real
 
 __all__ = [
     "total_variation",
@@ -114,7 +114,8 @@ def density_laws(log_p, log_q, edges, nodes=64):
     edges = np.asarray(real("edges", edges))
     if edges.ndim != 1 or edges.size < 2 or not (np.diff(edges) > 0).all():
         raise ValueError(f"edges must be an increasing array of at least two numbers, got {edges}")
-    point, weight = np.polynomial.legendre.leggauss(nodes)
+    log_p, log_q = function("log_p", log_p), function("log_q", log_q)
+    point, weight = np.polynomial.legendre.leggauss(count("nodes", nodes))
     half = np.diff(edges)[:, None] / 2
     at = ((edges[:-1, None] + half) + half * point).ravel()
     weight = (half * weight).ravel()
@@ -123,7 +124,7 @@ def density_laws(log_p, log_q, edges, nodes=64):
 
 def _laws(p, q):
     """Both laws as float arrays of the same last axis, checked to be laws."""
-    p, q = np.asarray(p, float), np.asarray(q, float)
+    p, q = np.asarray(real("p", p)), np.asarray(real("q", q))
     for name, law in (("p", p), ("q", q)):
         good = law.ndim > 0 and law.size > 0 and (law >= 0).all()
         if not (good and (np.abs(law.sum(-1) - 1) <= 1e-9).all()):

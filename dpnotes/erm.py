@@ -11,7 +11,7 @@ from functools import lru_cache
 from math import ceil, expm1, inf, log, log1p, sqrt
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy  # its submodule optimize, 0.2 s, loads where it is first used
 
 from ._validate import (
     count,
@@ -170,10 +170,7 @@ def objective_perturbation_delta(epsilon, sigma, *, excess=0.0):
     return float(delta) if delta.ndim == 0 else delta
 
 
-@lru_cache(maxsize=1024)
-def _multiplier(epsilon, delta):
-    """The noise multiplier of a single Gaussian release."""
-    return gaussian_sigma(epsilon, delta)
+_multiplier = lru_cache(maxsize=1024)(gaussian_sigma)  # of a single Gaussian release
 
 
 @lru_cache(maxsize=1024)
@@ -183,7 +180,9 @@ def _objective_sigma(left, delta):
     high = gaussian_sigma(left, delta / 3, sensitivity=2.0)  # enough: each of the three <= delta/3
     if objective_perturbation_delta(left, low) <= delta:
         return low
-    sigma = brentq(lambda s: log(objective_perturbation_delta(left, s) / delta), low, high)
+    sigma = scipy.optimize.brentq(
+        lambda s: log(objective_perturbation_delta(left, s) / delta), low, high
+    )
     return min(high, sigma * (1 + 1e-9))
 
 
@@ -262,7 +261,7 @@ def private_geometric_median(points, candidates, *, epsilon, rng):
     The exponential mechanism (X-private-median): rows with ||x|| <= 1 (longer ones are refused), so
     one substitution moves each sum of distances by at most 2.
     """
-    points, _ = checked_rows(points, None, distance_loss)
+    points, _ = checked_rows(real("points", points), None, distance_loss)
     candidates = np.atleast_2d(real("candidates", candidates))
     weight = -distance_loss(candidates, points).sum(-1) * (positive("epsilon", epsilon) / 4)
     return candidates[np.argmax(weight + generator("rng", rng).gumbel(size=len(weight)))]

@@ -12,6 +12,7 @@ strays, hence how much delta grew. The k-fold convolution is one FFT of the law 
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import comb
 
 import numpy as np
@@ -191,7 +192,7 @@ class Spread:
             near = loss[low:high] - epsilon
             crossing = np.append(self.log_down[low:middle], self.log_up[middle:high])
             with np.errstate(divide="ignore"):
-                gain = np.log(np.abs(np.expm1(-near)))
+                gain = np.maximum(-near, 0.0) + np.log(-np.expm1(-np.abs(near)))
             lost = np.append(lost, crossing + gain - self.lam * np.abs(near))
         lost = float(log_sum_exp(lost))
         low = value + np.log1p(-np.exp(lost - value)) if lost < value else -np.inf
@@ -228,9 +229,11 @@ def binned(law, grid, lam):
     part[part < 1e-8 * h] = 0.0
     above = np.expm1(-part) / np.expm1(-h)
     tilt = law.log_p + grid.c * h * index
-    top = tilt.max()
-    low = np.exp(tilt - top - lam * part) * (1 - above)
-    high = np.exp(tilt - top + lam * (h - part) + grid.c * h) * above
+    with np.errstate(divide="ignore"):
+        low = tilt - lam * part + np.log1p(-above)
+        high = tilt + lam * (h - part) + np.log(above) + grid.c * h
+    top = max(low.max(), high.max())
+    low, high = np.exp(low - top), np.exp(high - top)
     slots = np.mod(index, grid.size).astype(np.int64)
     tilted = np.bincount(slots, low, grid.size)
     tilted += np.bincount((slots + 1) % grid.size, high, grid.size)
@@ -255,7 +258,6 @@ def convolved(laws, grid, lam):
 
 def window(parts, start):
     """The grid for a saddle point (c, e, log tail): fine, and as long as aliases demand."""
-    c, epsilon, _ = start
     c, period, _ = contour.plan(parts, 1, *start)
     width = sum(k * (step.top() + step.flipped().top()) for step, k in parts)
     longest = max(np.ptp(step.extent(c)) for step, _ in parts)
@@ -266,18 +268,27 @@ def window(parts, start):
         spacing = unit / np.floor(unit / spacing)
     size = 2 ** int(np.ceil(np.log2(period / spacing + 64)))
     top = sum(k * (step.top() + spacing) for step, k in parts)
-    return Grid(c, spacing, size, int(np.floor(epsilon / spacing)) - size // 16, top, width)
+    return Grid(c, spacing, size, int(np.floor(start[1] / spacing)) - size // 16, top, width)
 
 
+def anchor(parts, start):
+    """A saddle point at or just left of this one (aliases are bounded from its e on), the same in a
+    cell of 1 in c sd(L) or log c, whose epsilons share a lattice for e^(1/2) of round-off."""
+    sd = np.sqrt(float(contour.derivatives(parts, np.array([start[0]]))[2][0]))
+    cell = 0.5 ** np.ceil(np.log2(max(1.0, start[0] * sd)))
+    t = cell * np.floor(np.log(start[0]) / cell)
+    return tuple(float(x[0]) for x in contour.saddles(parts, 1, np.array([t]))[:3])
+
+
+@lru_cache(maxsize=2)
 def spread(parts, start):
     """Move the composition to a lattice and convolve, near the saddle point (c, e, log tail)."""
     grid = window(parts, start)
     laws = [(step.cells(grid.spacing, grid.c), k) for step, k in parts]
     log_p, log_mass, variance = convolved(laws, grid, 0.0)
     inside = grid.c * (grid.loss - start[1]) < 200
-    lam = (
-        min(1.5 / np.sqrt(variance), 2 / grid.spacing) if variance > 1e-14 * grid.spacing**2 else 0
-    )
+    moving = variance > 1e-14 * grid.spacing**2
+    lam = min(1.5 / np.sqrt(variance), 2 / grid.spacing) if moving else 0.0
     moved = [
         convolved(laws, grid, sign * lam)[0][inside] if lam else log_p[inside] for sign in (1, -1)
     ]

@@ -10,7 +10,7 @@ from math import exp, log1p
 
 import numpy as np
 
-from ._validate import distribution, nonnegative, positive, probability, scalar
+from ._validate import distribution, nonnegative, probability, scalar, within
 from .accounting import PrivacyLoss
 from .laws import mixed_loss
 from .sampled import SampledGaussian
@@ -23,9 +23,11 @@ def randomized_response(epsilon):
     """One bit, told truthfully with probability e^epsilon / (1 + e^epsilon): L = +-epsilon.
 
     The worst of all epsilon-DP mechanisms (Kairouz, Oh and Viswanath 2015), so its k-fold
-    composition is the optimal composition theorem.
+    composition is the optimal composition theorem. Served: 0, and 1e-15 to 1e5.
     """
     epsilon = nonnegative("epsilon", scalar("epsilon", epsilon))
+    if epsilon:
+        epsilon = within("epsilon", epsilon, 1e-15, 1e5)
     log_p = -log1p(exp(-epsilon))
     if epsilon == 0:
         return PrivacyLoss([(Finite((0.0,), (0.0,)), 1)])
@@ -36,15 +38,15 @@ def laplace(scale):
     """Laplace noise of this scale b on a query of l1 sensitivity 1: pure (1/b)-DP.
 
     L = +1/b and -1/b with probabilities 1/2 and exp(-1/b)/2, and a density exp((L - 1/b)/2)/4
-    between.
+    between. Served: scales from 1e-4 to 1e8.
     """
-    return PrivacyLoss([(Laplace(positive("scale", scalar("scale", scale))), 1)])
+    return PrivacyLoss([(Laplace(within("scale", scalar("scale", scale), 1e-4, 1e8)), 1)])
 
 
 def gaussian(sigma):
     """Gaussian noise of this standard deviation on a query of l2 sensitivity 1:
-    L ~ N(mu^2/2, mu^2) with mu = 1/sigma (Balle and Wang 2018)."""
-    return PrivacyLoss([(Gaussian(1 / positive("sigma", scalar("sigma", sigma))), 1)])
+    L ~ N(mu^2/2, mu^2) with mu = 1/sigma (Balle and Wang 2018). Served: sigma from 1e-6 to 1e15."""
+    return PrivacyLoss([(Gaussian(1 / within("sigma", scalar("sigma", sigma), 1e-6, 1e15)), 1)])
 
 
 def finite(p, q):
@@ -75,7 +77,8 @@ def subsample(loss, rate):
     Neighbours differ by one person added or removed; the pairs are rate*p + (1-rate)*q against q
     (removed) and q against that mixture (added), and the worse is reported (Zhu, Dong and Wang
     2022, Theorem 11). ``loss`` is one step (Gaussians composed count as one); sample first and
-    compose afterwards: ``subsample(step, rate).compose(k)``.
+    compose afterwards: ``subsample(step, rate).compose(k)``. Served: rates of 0 and from 1e-10 to
+    1 (all rates of samples of samples together), Gaussians of sigma from 0.01 to 1e6.
     """
     rate = probability("rate", scalar("rate", rate))
     if not isinstance(loss, PrivacyLoss):
@@ -87,6 +90,9 @@ def subsample(loss, rate):
         return loss
     if rate == 0:
         return PrivacyLoss([(Finite((0.0,), (0.0,)), 1)])
+    within("rate", rate * getattr(step, "rate", 1.0), 1e-10, 1.0)
+    if isinstance(step, Gaussian):
+        within("sigma of loss", 1 / step.mu, 0.01 * (1 - 1e-12), 1e6 * (1 + 1e-12))
     return PrivacyLoss([(_sampled(step, rate), 1)])
 
 

@@ -67,7 +67,7 @@ def randomized_response_estimate(answers, epsilon=1.0):
     (mean - lie)/(1 - 2 lie) with lie = 1/(1+e^epsilon); it may leave [0, 1]. Its standard deviation
     is `randomized_response_error` (F-randomized-response).
     """
-    answers = _bits("answers", answers)
+    answers = np.atleast_1d(_bits("answers", answers))
     epsilon = positive("epsilon", epsilon)
     return _plain(0.5 + (answers.mean(-1) - 0.5) / np.tanh(epsilon / 2))
 
@@ -160,7 +160,10 @@ def _below(limit, rng):
 
 def _add_each(value, draw):
     """`value` plus one draw an entry: a Python int, or an integer array."""
-    value = np.asarray(value)
+    try:
+        value = np.asarray(value)
+    except ValueError:  # ragged sequences
+        value = np.zeros(0)
     if value.dtype.kind not in "iu":
         raise ValueError(f"value must be an integer or an array of integers, got {value!r}")
     if value.ndim == 0:
@@ -175,7 +178,10 @@ def _fraction(name, value):
 
 def _bits(name, value):
     """Booleans, or numbers that are all 0 or 1, as a boolean array."""
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:  # ragged sequences
+        array = np.zeros(0)
     if array.size == 0 or not (array.dtype == bool or np.isin(array, (0, 1)).all()):
         raise ValueError(f"{name} must hold only 0 and 1, got {value!r}")
     return array.astype(bool)

@@ -91,7 +91,7 @@ class SampledGaussian(Step):
         least = max(0.0, min(2.0, 1 - self.sigma**2 * log(self.rate))) + 11 * self.sigma
         floor = max(self._height(peak, power), self._height(0.0, power)) - 60
         low, high = max(peak, 0.0), max(power, 0.0) + 11 * self.sigma
-        while high - low > 0.2 * self.sigma:  # decreasing beyond the last peak
+        while high - low > 0.2 * self.sigma + 1e-12 * high:  # decreasing beyond the last peak
             middle = 0.5 * (low + high)
             low, high = (middle, high) if self._height(middle, power) > floor else (low, middle)
         return min(0.0, peak) - 11 * self.sigma, max(high, least)
@@ -107,7 +107,7 @@ class SampledGaussian(Step):
         x = np.linspace(*self._window(c), 513)
         height = self._power(c) * self.loss(x)
         height -= x * x / (2 * self.sigma**2)
-        kept = np.flatnonzero(height > height.max() - 60)
+        kept = np.flatnonzero(height >= height.max() - 60)  # equal where 60 is below round-off
         return x[max(kept[0] - 1, 0)], x[min(kept[-1] + 1, 512)]
 
     def _sharpness(self):

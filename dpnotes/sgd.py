@@ -6,11 +6,12 @@ drawn in floating point.
 """
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from scipy.special import expit, softmax
 
-from ._validate import count, generator, positive, positive_probability, real, scalar
+from ._validate import array, count, generator, positive, positive_probability, real, scalar
 from .accounting import PrivacyLoss
 from .losses import gaussian, subsample
 
@@ -47,8 +48,9 @@ def clipped_sum(gradients, clip):
     A gradient may have any shape; its norm is taken over all entries. One row moves the sum by at
     most `clip` if it is added or removed, by at most 2 clip if it is replaced.
     """
-    gradients, clip = np.asarray(gradients, dtype=float), scalar("clip", positive("clip", clip))
-    norms = np.linalg.norm(gradients.reshape(len(gradients), -1), axis=1)
+    clip = scalar("clip", positive("clip", clip))
+    gradients = array("gradients", gradients, 1, 2, 3, 4)
+    norms = np.linalg.norm(gradients.reshape(len(gradients), prod(gradients.shape[1:])), axis=1)
     return np.tensordot(clip / np.maximum(norms, clip), gradients, axes=1)
 
 
@@ -58,7 +60,11 @@ def softmax_clipped_sum(theta, x, y, clip):
     The gradient of one example is x (p - e_y)^T, of norm ||x|| ||p - e_y||: it is clipped
     without being written out.
     """
+    x, theta, clip = _checked(x, array("theta", theta, 2), clip)
     slope = softmax(x @ theta, axis=1)
+    if len(array("y", y, 1)) != len(x):
+        raise ValueError(f"y must be one whole number a row of x, got {y!r}")
+    y = np.asarray(y)
     if y.dtype.kind not in "iu" or ((y < 0) | (y >= slope.shape[1])).any():
         raise ValueError(f"y must hold whole numbers from 0 to {slope.shape[1] - 1}")
     slope[np.arange(len(y)), y] -= 1
@@ -67,10 +73,19 @@ def softmax_clipped_sum(theta, x, y, clip):
 
 def logistic_clipped_sum(theta, x, y, clip):
     """Clipped gradients of logistic regression, summed: theta (d,), x (b, d), y -1 or +1."""
-    if not (np.abs(y) == 1).all():
+    x, theta, clip = _checked(x, array("theta", theta, 1), clip)
+    y = array("y", y, 1)
+    if y.shape != (len(x),) or not (np.abs(y) == 1).all():
         raise ValueError("y must hold -1 and +1 only")
     slope = -y * expit(-y * (x @ theta))
     return _outer_clipped_sum(x, slope[:, None], clip)[:, 0]
+
+
+def _checked(x, theta, clip):
+    x = array("x", x, 2)
+    if x.shape[1] != len(theta) or theta.size == 0:
+        raise ValueError(f"theta must have a row a column of x, got {theta.shape}, {x.shape}")
+    return x, theta, scalar("clip", positive("clip", clip))
 
 
 def _outer_clipped_sum(x, slope, clip):

@@ -20,11 +20,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from . import laplacian
 from .laws import (
     EPS,
     Law,
     derivatives,
     edges_between,
+    exp_excess,
     gauss,
     inverse_mixed_loss,
     line_of_law,
@@ -173,11 +175,24 @@ class Laplace(Step):
         return float(max(self._loss(1 / self.scale), self._loss(-1 / self.scale)))
 
     def log_at_top(self):
-        law = self.law(1.0, 0.0)
-        return float(law.log_p[law.loss.argmax()])
+        """log of half of rate + (1 - rate) exp(-1/b), the mixture's atom, or of a half."""
+        mixed = np.log(self.rate + (1 - self.rate) * np.exp(-1 / self.scale))
+        return float((mixed if self.sign > 0 else 0.0) - np.log(2))
 
     def tilt_limit(self, log_delta):
         return 4e3 * self.scale
+
+    def cumulant(self, z):
+        z = np.asarray(z, dtype=float)
+        return laplacian.cumulant(1 / self.scale, z) if self.rate == 1 else super().cumulant(z)
+
+    def derivatives(self, z):
+        if self.rate < 1:
+            return super().derivatives(z)
+        return laplacian.derivatives(1 / self.scale, np.asarray(z, dtype=float))
+
+    def mean(self):
+        return float(exp_excess(-1 / self.scale)) if self.rate == 1 else super().mean()
 
     def _panels(self, c, band):
         """Panels short enough for the loss (2) and for the phase or tilt along it (8)."""
@@ -220,11 +235,30 @@ class Laplace(Step):
 
     def ceiling(self, c):
         """Atoms do not decay; the density w(u) between does, by one integration by parts:
-        \\|int w e^{iyL} du\\| <= (total variation of w/L') / y."""
-        u = np.linspace(-1 / self.scale, 1 / self.scale, 513)
-        law = self._with_atoms(u, np.ones_like(u))
-        terms = law.log_p + c * law.loss - self.cumulant_at(c)
-        profile = np.exp(terms[1:-1]) / self._slope(u)
-        variation = profile[0] + profile[-1] + 1.01 * np.abs(np.diff(profile)).sum()
-        atoms = np.exp(terms[0]) + np.exp(terms[-1])
+        \\|int w e^{(c+iy)L} du\\| <= (g(-a) + g(a) + total variation of g) / y with a = 1/b and
+        g = w e^{cL} / \\|L'\\| = exp(-(a+3u)/2) G^n / (4 rate), G = 1 - rate + rate e^u,
+        n = 2 + c (mixture against q) or 1 - c.
+
+        (log g)' = -3/2 + n rate e^u / G is negative throughout if n <= 3/2 and increases
+        otherwise: g falls, or has one minimum. So it varies by g(-a) + g(a) - 2 min g, and the
+        bound is 2 (g(-a) + g(a) - min g) / y.
+        """
+        end, power = 1 / self.scale, 2 + c if self.sign > 0 else 1 - c
+        u = np.array([-end, end, np.clip(self._lowest(power), -end, end)])
+        mixed, cumulant = mixed_loss(u, self.rate), self.cumulant_at(c)
+        g = power * mixed - (end + 3 * u) / 2 - np.log(4 * self.rate) - cumulant
+        atoms = self._with_atoms(np.zeros(1), np.ones(1))
+        atoms = (atoms.log_p + c * atoms.loss - cumulant)[[0, -1]]
+        slack = 1 + EPS * (16 + 4 * (abs(power) + abs(c) + 2) * (end + 2))  # of all exponents
+        atoms = np.exp(atoms).sum() * slack
+        g = np.exp(np.minimum(g, 700.0))  # more says nothing at any height
+        variation = 2 * (g[:2].sum() * slack - g[2])
         return lambda height: min(0.0, float(np.log(atoms + variation / height)))
+
+    def _lowest(self, power):
+        """The u where power * rate e^u / G = 3/2."""
+        if power <= 1.5:
+            return np.inf
+        share = 1.5 / power
+        with np.errstate(divide="ignore"):
+            return np.log((1 - self.rate) / self.rate) + np.log(share / (1 - share))

@@ -13,6 +13,7 @@ import numpy as np
 from ._validate import (
     count,
     count_or_zero,
+    function,
     nonnegative,
     open_probability,
     positive,
@@ -148,13 +149,17 @@ def uniform_subsample_law(mechanism, data, size):
 
     `mechanism` maps a tuple of rows to a vector of probabilities.
     """
-    chosen = combinations(tuple(data), count_or_zero("size", size))
+    mechanism, data = function("mechanism", mechanism), _data(data)
+    chosen = list(combinations(data, count_or_zero("size", size)))
+    if not chosen:
+        raise ValueError(f"size must be at most the number of rows, {len(data)}, got {size!r}")
     return np.mean([mechanism(rows) for rows in chosen], axis=0)
 
 
 def poisson_subsample_law(mechanism, data, rate):
     """The law of mechanism(random part of the rows), each row in it independently with `rate`."""
-    data, rate = tuple(data), scalar("rate", probability("rate", rate))
+    mechanism, data = function("mechanism", mechanism), _data(data)
+    rate = scalar("rate", probability("rate", rate))
     total = 0.0
     for taken in product((0, 1), repeat=len(data)):
         weight = rate ** sum(taken) * (1 - rate) ** (len(data) - sum(taken))
@@ -165,8 +170,18 @@ def poisson_subsample_law(mechanism, data, rate):
 
 def replacement_subsample_law(mechanism, data, draws):
     """The law of mechanism(`draws` independent uniform rows, repeats allowed)."""
-    chosen = product(tuple(data), repeat=count_or_zero("draws", draws))
+    mechanism, data = function("mechanism", mechanism), _data(data)
+    if not data:
+        raise ValueError("data must have at least one row to draw, got none")
+    chosen = product(data, repeat=count_or_zero("draws", draws))
     return np.mean([mechanism(rows) for rows in chosen], axis=0)
+
+
+def _data(data):
+    """The rows as a tuple."""
+    if isinstance(data, (list, tuple, range, np.ndarray)):
+        return tuple(data)
+    raise ValueError(f"data must be a list of rows, got {data!r}")
 
 
 # ----------------------------------------------------------------------------------- worst pairs

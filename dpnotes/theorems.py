@@ -8,6 +8,7 @@ import numpy as np
 
 from . import calibration as _calibration
 from ._validate import (
+    choice,
     count,
     nonnegative,
     positive,
@@ -121,9 +122,7 @@ def ballot_sensitivity(ballots, order=1, adjacency="add-remove"):
     attained when there are at least 2k candidates (U-sensitivity-examples).
     """
     moved = count("ballots", ballots) * _rows(adjacency)
-    if order not in (1, 2):
-        raise ValueError(f"order must be 1 or 2, got {order!r}")
-    return float(moved ** (1 / order))
+    return float(moved ** (1 / choice("order", order, (1, 2))))
 
 
 def gram_sensitivity(adjacency="add-remove"):
@@ -234,9 +233,7 @@ def _shrunk(density, least, mass):
 
 def _rows(adjacency):
     """How many rows a neighbour adds or takes away: replacing one does both."""
-    if adjacency not in ("add-remove", "replace"):
-        raise ValueError(f'adjacency must be "add-remove" or "replace", got {adjacency!r}')
-    return 1 if adjacency == "add-remove" else 2
+    return 1 if choice("adjacency", adjacency, ("add-remove", "replace")) == "add-remove" else 2
 
 
 def _plain(value):

@@ -14,6 +14,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import dpnotes as dp
+from dpnotes import contour, curves
+from dpnotes.steps import Gaussian, Laplace
 from evidence import at_most, equal, holds, must_fail
 from strategies import close_laws, finite_laws
 
@@ -463,6 +465,29 @@ def test_what_is_moved_to_a_lattice_keeps_order(run):
     at_most(1e-4, run.delta_interval(low[1] * (1 - 1e-12))[1], rtol=1e-9)
 
 
+def test_answers_do_not_depend_on_what_was_asked_before():
+    """Neighbouring epsilons share a lattice, which is chosen by each of them alone."""
+    run, epsilons = dp.laplace(1.2).compose(3), np.array([0.1, 0.11, 0.9, 1.9])
+    together = run.delta(epsilons)
+    run.delta(2.2)
+    apart = [dp.laplace(1.2).compose(3).delta(e) for e in epsilons[::-1]]
+    assert together.tolist() == apart[::-1]
+
+
+def test_left_of_the_mean_delta_is_the_safe_end():
+    """Gaussians left on the line -1 < c < 0, against their closed form."""
+    for sigma in (0.7, 3.0, 1e3):
+        exact, parts = dp.gaussian(sigma), ((Gaussian(1 / sigma), 1),)
+        for epsilon in np.array([0.0, 0.3, 0.9]) * exact.mean():
+            start = contour.saddle_at(parts, -1, float(epsilon))
+            low, value, high = curves.contour_delta(
+                contour.line(parts, -1, start), -1, float(epsilon)
+            )
+            true = exact.delta(epsilon)
+            assert low <= true * (1 + 1e-12) and true * (1 - 1e-12) <= value <= high
+            assert value - low <= 1e-11
+
+
 @every_quick
 def test_renyi_grows_with_its_order_and_bounds_delta(run):
     """delta <= exp((a-1)(D_a - e)) (1 - 1/a)^a / (a - 1) (Canonne, Kamath and Steinke 2020)."""
@@ -531,6 +556,65 @@ def test_renyi_against_its_integrals():
         must_fail(check, dp.subsample(step, rate), sampled(mp.mpf(rate), min))
     must_fail(check, dp.gaussian(1.3**2), gaussian)
     must_fail(check, dp.laplace(2 * 1.3**2), laplace)
+
+
+# ---------------------------------------------------------------- Laplace in closed form
+
+
+def laplace_moments(scale, z):
+    """K, K', K'' of E exp(zL) = exp(-a/2) (cosh s + (a/2) (sinh s)/s), s = (z + 1/2) a."""
+    a, z = 1 / mp.mpf(scale), mp.mpf(z)
+    s = (z + mp.mpf(1) / 2) * a
+    ramp = mp.sinh(s) / s if s else mp.mpf(1)
+    first = (mp.cosh(s) - ramp) / s if s else mp.mpf(0)
+    second = ramp - 2 * first / s if s else mp.mpf(1) / 3
+    f, slope, bend = (
+        mp.cosh(s) + a / 2 * ramp,
+        mp.sinh(s) + a / 2 * first,
+        mp.cosh(s) + a / 2 * second,
+    )
+    return mp.log(f) - a / 2, a * slope / f, a * a * (bend / f - (slope / f) ** 2)
+
+
+def test_laplace_moments_to_full_accuracy():
+    """Every size of 1/scale and of the order, near 0, -1/2 and -1 too, where terms cancel."""
+    rng, true, found = np.random.default_rng(5), [], []
+    for _ in range(300):
+        scale, tiny = 10 ** rng.uniform(-4, 12), 10 ** rng.uniform(-18, -0.5)
+        z = rng.choice([10 ** rng.uniform(-20, 4), -tiny, -1 + tiny, -0.5 + tiny, -0.5 - tiny])
+        with mp.workdps(160 if scale > 1e-2 else 400):
+            true.append([float(value) for value in laplace_moments(scale, z)])
+        found.append([float(v[0]) for v in Laplace(scale).derivatives(np.array([z]))])
+
+    def check(found):
+        equal(found, true, rtol=1e-13, atol=1e-150)
+
+    check(found)
+    must_fail(check, np.array(found) * (1 + 1e-12))
+    equal(dp.laplace(1e-4).renyi(1e4), float(laplace_moments(1e-4, 9999)[0]) / 9999)
+    equal(dp.laplace(0.7).mean(), math.exp(-1 / 0.7) + 1 / 0.7 - 1)
+
+
+def test_the_ceiling_of_laplace_is_one():
+    """|E exp((c + iy) L)| <= exp(K(c) + ceiling) for all y from a height on."""
+    rng = np.random.default_rng(6)
+    settings = []
+    for _ in range(120):
+        rate = rng.choice([1.0, 10 ** rng.uniform(-5, 0)])
+        step = Laplace(10 ** rng.uniform(-1, 1.5), float(rate), int(rng.choice([1, -1])))
+        settings.append((step, float(rng.choice([10 ** rng.uniform(-2, 1), -rng.random()]))))
+
+    def check(ceiling):
+        for step, c in settings:
+            law = step.law(c, 300.0)
+            weights = np.exp(law.log_p + c * law.loss - step.cumulant(np.array([c])))
+            for height in (1.0, 10.0, 100.0):
+                y = np.linspace(height, 3 * height, 30)
+                found = np.log(np.abs(weights @ np.exp(1j * np.outer(law.loss, y))) + 1e-300)
+                at_most(found, ceiling(step, c)(height) + 1e-12, atol=1e-12)
+
+    check(lambda step, c: step.ceiling(c))
+    must_fail(check, lambda step, c: lambda height: step.ceiling(c)(20 * height))
 
 
 # ---------------------------------------------------------------- directions and post-processing

@@ -1,11 +1,14 @@
 """The constructors: what they refuse, and that each describes the pair it says."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import dpnotes as dp
+from evidence import must_fail
 
 NUMBERS = (math.nan, math.inf, -math.inf, "1", None, True, 1j, [1.0, 2.0], [])
 
@@ -131,3 +134,80 @@ def test_extreme_settings_give_finite_answers():
     assert 0 < dp.subsample(dp.gaussian(1.0), 0.01).renyi(1e4) < math.inf
     assert 0 < dp.randomized_response(1e-4).compose(10**9).epsilon(1e-10) < math.inf
     assert 0 < dp.laplace(1e4).compose(10**9).epsilon(1e-10) < math.inf
+
+
+def test_what_is_not_served_is_refused_at_construction():
+    refuses(dp.gaussian, "sigma", 1e-200, 1e200)
+    refuses(dp.laplace, "scale", 1e-300, 1e300)
+    refuses(dp.randomized_response, "epsilon", 1e-300, 1e300)
+    refuses(lambda rate: dp.subsample(dp.gaussian(1.0), rate), "rate", 1e-300, 1e-11)
+    half = dp.subsample(dp.laplace(1.0), 1e-9)
+    with pytest.raises(ValueError, match="rate must be in"):
+        dp.subsample(half, 1e-9)
+    for sigma in (1e-3, 1e7):
+        with pytest.raises(ValueError, match="sigma of loss must be in"):
+            dp.subsample(dp.gaussian(sigma), 0.1)
+    refuses(dp.laplace(1.0).compose(10**6).compose, "k", 10**7, 10**400)
+
+
+def test_the_ends_of_what_is_served_are_answered():
+    mixture = dp.subsample(dp.gaussian(1.0), 0.1)
+    for loss in (
+        dp.gaussian(1e-6),
+        dp.gaussian(1e15),
+        dp.gaussian(1e-6) + dp.laplace(1.0),
+        dp.gaussian(1e15) + mixture,
+        dp.laplace(1e-4),
+        dp.laplace(1e8).compose(1000),
+        dp.randomized_response(1e5).compose(10**9),
+        dp.randomized_response(1e-15).compose(10**9),
+        dp.subsample(dp.gaussian(0.01), 0.1),
+        dp.subsample(dp.gaussian(1.0), 1e-10).compose(2),
+    ):
+        for query, at in (("epsilon", 1e-6), ("delta", 0.3)):
+            low, high = getattr(loss, f"{query}_interval")(at)
+            assert 0 <= low <= getattr(loss, query)(at) <= high < math.inf
+        assert 0 <= loss.mean() < math.inf and 0 <= loss.renyi(1e4) < math.inf
+
+
+def test_tiny_laplace_losses_add_up_in_distance():
+    """delta(0) of k steps is a/2 for k = 2 and 3a/4 for k = 3 as a = 1/scale vanishes."""
+    for scale in (1e4, 1e6, 1e8):
+        for k, limit in ((2, 0.5), (3, 0.75)):
+            low, high = dp.laplace(scale).compose(k).delta_interval(0.0)
+            assert low * scale <= limit * (1 + 1e-9)
+            assert limit * (1 - 2 / scale) <= dp.laplace(scale).compose(k).delta(0.0) * scale
+            assert high * scale <= 1.02 * limit
+
+
+def test_calibrate_names_the_argument():
+    refuses(lambda e: dp.calibrate(dp.gaussian, e, 1e-5), "epsilon", [1.0, 2.0], [])
+    refuses(lambda d: dp.calibrate(dp.gaussian, 1.0, d), "delta", [1e-5, 1e-6], [[0.1]])
+    refuses(lambda family: dp.calibrate(family, 1.0, 1e-5), "family", None, 1.0, "gaussian")
+    for family in (lambda s: s, lambda s: None):
+        with pytest.raises(ValueError, match="family must return a PrivacyLoss"):
+            dp.calibrate(family, 1.0, 1e-5)
+    for delta in (0.3, 0.9):
+        with pytest.raises(ValueError, match="family must have a noise"):
+            dp.calibrate(lambda s, d=delta: dp.finite([d, 1 - d], [0.0, 1.0]), 1.0, 0.5)
+
+
+def test_calibration_stays_inside_what_is_served():
+    """The target is met at sigma = 0.012, near the least sigma that is served."""
+    target = dp.subsample(dp.gaussian(0.012), 0.1)
+    epsilon = target.epsilon(1e-5)
+    sigma = dp.calibrate(lambda s: dp.subsample(dp.gaussian(s), 0.1), epsilon, 1e-5)
+    assert sigma == pytest.approx(0.012, rel=1e-10)
+
+
+def test_import_loads_no_heavy_package():
+    """In a fresh interpreter: what 0.1 s or more to import is left to the calls that need it."""
+    heavy = ["scipy.optimize", "scipy.stats", "matplotlib", "pandas", "sklearn"]
+
+    def check(code):
+        code += f"; import sys; print([name for name in {heavy} if name in sys.modules])"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.stdout == "[]\n", done.stdout + done.stderr
+
+    check("import dpnotes")
+    must_fail(check, "import dpnotes, scipy.optimize")
