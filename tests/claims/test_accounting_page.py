@@ -1,5 +1,7 @@
 """The claims of the chapter `accounting`: domination, inversion on a line, aliases, certificate."""
 
+from math import comb, factorial
+
 import numpy as np
 import pytest
 from scipy.special import ndtr
@@ -238,3 +240,73 @@ def test_the_rest_of_the_line_is_below_its_bound():
         right = right * np.exp(0.5 * (sigma * theta) ** 2)
         at_most(left, right, rtol=1e-9, atol=1e-10 * left[0])
         holds(np.diff(right) <= 0)
+
+
+def test_jumps_are_counted():
+    """Three rounds of random pairs whose outcomes jump with random probabilities, then noise."""
+    rng, k, size, count = np.random.default_rng(9), 3, 3, 1200
+    p, q = laws(10, count, size)
+    jump = rng.random((count, size)) ** 3
+    c, epsilon = rng.uniform(0.3, 2, count), rng.uniform(0, 1, count)
+    period, mu = rng.uniform(4, 12, count), rng.uniform(0.8, 2.0, count)
+    loss = np.log(p / q)
+
+    def gauss(e):
+        m = mu[:, None]
+        return ndtr(m / 2 - e / m) - np.exp(e) * ndtr(-m / 2 - e / m)
+
+    def exact(j):
+        """delta_j, outcome by outcome: every triple, every way in which j of the three jump."""
+        total = np.zeros(count)
+        for triple in np.ndindex(*[size] * k):
+            given = gauss(epsilon[:, None] - loss[:, list(triple)].sum(1, keepdims=True))[:, 0]
+            for jumped in np.ndindex(*[2] * k):
+                if sum(jumped) == j:
+                    shares = [
+                        jump[:, x] if flag else 1 - jump[:, x]
+                        for x, flag in zip(triple, jumped, strict=True)
+                    ]
+                    total += given * np.prod(p[:, list(triple)].T * shares, axis=0)
+        return total
+
+    def moments(z, j, ways):
+        F, J = (
+            (p[:, None] * share[:, None] * np.exp(z[..., None] * loss[:, None])).sum(-1)
+            for share in (1 - jump, jump)
+        )
+        return ways * F ** (k - j) * J**j * np.exp(0.5 * mu[:, None] ** 2 * z * (z + 1))
+
+    def on_its_line(j, ways, aliases=1.0):
+        y = 2 * np.pi / period[:, None] * np.arange(-200, 201)
+        z = c[:, None] + 1j * y
+        terms = moments(z, j, ways) * np.exp(-epsilon[:, None] * z) / (z * (z + 1))
+        rule, excess = terms.sum(1).real / period, 0.0
+        for rival in (0.5 * c, 1.5 * c):
+            front = moments(rival[:, None] + 0j, j, ways)[:, 0].real
+            front = front * np.exp(contour.chernoff(rival) - rival * epsilon)
+            rho = np.exp(-np.abs(rival - c) * period)
+            excess = excess + front * rho / (1 - rho)
+        at_most(exact(j), rule, atol=1e-13)
+        at_most(rule, exact(j) + aliases * excess, atol=1e-13)
+
+    parts = [exact(j) for j in range(k + 1)]
+    whole = [moments(c[:, None] + 0j, j, comb(k, j))[:, 0].real for j in range(k + 1)]
+    M = moment(p, q, c[:, None] + 0j)[:, 0].real ** k * np.exp(0.5 * mu**2 * c * (c + 1))
+    equal(sum(whole), M, rtol=1e-12)
+    eta = (p * jump).sum(1)
+    for j in range(k + 1):
+        on_its_line(j, comb(k, j))
+        at_most(sum(parts[j + 1 :], np.zeros(count)), (k * eta) ** (j + 1) / factorial(j + 1))
+    must_fail(on_its_line, 1, 1)
+    must_fail(on_its_line, 1, comb(k, 1), aliases=0.01)
+
+
+def test_a_smooth_jump_grows_like_its_noise_off_the_real_line():
+    rng = np.random.default_rng(11)
+    u, v = rng.uniform(-8, 8, 5000), rng.uniform(-3, 3, 5000)
+
+    def check(exponent):
+        at_most(np.abs(ndtr(u + 1j * v)), np.exp(exponent * v**2) * ndtr(u), rtol=1e-11)
+
+    check(0.5)
+    must_fail(check, 0.4)
