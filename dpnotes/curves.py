@@ -54,8 +54,14 @@ class Direction:
         return least, min(max(value, least), high), high
 
     def _least_epsilon(self, delta, top):
-        """Below epsilon: delta(e) >= w (1 - exp(e - top)), w the probability of the loss top."""
-        weight = exp(sum(k * step.log_at_top() for step, k in self.parts))
+        """Below epsilon: delta(e) >= w (1 - exp(e - top)), w the probability of the loss top.
+
+        Where delta is near w the last digit of w decides, so w is taken too small by its round-off:
+        a logarithm is off by EPS of itself and of the loss it was found from (``flipped``).
+        """
+        weights = [(k, step.log_at_top()) for step, k in self.parts]
+        rounding = 4 * EPS * (abs(top) + sum(k * (2 - log_p) for k, log_p in weights))
+        weight = exp(sum(k * log_p for k, log_p in weights) - rounding)
         if not delta < weight:
             return 0.0
         return top + log1p(-delta / weight) * (1 + 1e-9) - 1e-14 * top
