@@ -229,12 +229,122 @@ def test_infinite_losses_are_sampled(rate):
             equal(run.delta(epsilons), true, rtol=1e-10, atol=1e-14)
 
 
-def test_an_infinite_loss_beside_an_unbounded_one_is_refused():
-    """Not computed yet, so said plainly; never a wrong number."""
-    leak = dp.finite([0.5, 0.5, 0.0], [0.0, 0.5, 0.5])
-    for other in (dp.gaussian(1.0), dp.laplace(1.0), dp.subsample(dp.gaussian(1.0), 0.1)):
-        with pytest.raises(ValueError, match="infinite loss"):
-            (leak + other).delta(0.1)
+def gaussian_profile(mu):
+    """delta at every real x, of N(mu, 1) against N(0, 1)."""
+    return lambda x: mp.ncdf(mu / 2 - x / mu) - mp.exp(x) * mp.ncdf(-mu / 2 - x / mu)
+
+
+def laplace_profile(scale):
+    """The same, of Laplace noise: losses stay within 1/scale."""
+    return lambda x: max(mp.mpf(0), -mp.expm1((x - 1 / scale) / 2 if x > -1 / scale else x))
+
+
+LEAKS = {  # q vanishes once, p once, both
+    "infinite": ([0.5, 0.45, 0.05], [0.6, 0.4, 0.0]),
+    "lost": ([0.5, 0.5, 0.0], [0.3, 0.4, 0.3]),
+    "both": ([0.3, 0.65, 0.0, 0.05], [0.3, 0.4, 0.3, 0.0]),
+    "rare": ([0.7, 0.3 - 1e-9, 1e-9], [0.5, 0.5, 0.0]),
+    "one loss": ([0.9, 0.1, 0.0], [0.7, 0.0, 0.3]),
+}
+
+
+GAUSSIAN = dp.gaussian(2.0), gaussian_profile(mp.mpf(0.5)), (0.0, 0.1, 0.5, 1.4, 3.0)
+LAPLACE = dp.laplace(1.5), laplace_profile(mp.mpf(1.5)), (0.5, 1.4)  # on a lattice, so fewer
+
+
+@pytest.mark.parametrize(
+    "name, rounds, other, profile, epsilons",
+    [(name, k, *GAUSSIAN) for name in LEAKS for k in (1, 4)]
+    + [("infinite", 2, *LAPLACE), ("one loss", 1, *LAPLACE)],
+)
+def test_infinite_losses_beside_noise(name, rounds, other, profile, epsilons):
+    """Given the outcome of the finite pairs, what is left is the noise at e - L."""
+    leak = LEAKS[name]
+    run, laws = dp.finite(*leak).compose(rounds) + other, Outcomes(*[leak] * rounds).laws
+
+    def true(e):
+        with mp.workdps(40):
+            ways = [laws, [(q, p) for p, q in laws]]
+            return max(
+                mp.fsum(p if q == 0 else p * profile(e - mp.log(p / q)) for p, q in way if p > 0)
+                for way in ways
+            )
+
+    def check(run):
+        for e in epsilons:
+            exact = true(mp.mpf(e))
+            low, high = run.delta_interval(e)
+            assert low <= exact <= high and run.delta(e) >= exact * (1 - mp.mpf(1e-12))
+            assert high - low <= 1e-5 * exact
+            delta = float(exact)
+            below, above = run.epsilon_interval(delta)
+            assert true(below) >= delta * (1 - mp.mpf(1e-15)) or below == 0
+            assert above == math.inf or true(above) <= delta * (1 + mp.mpf(1e-15))
+            assert below <= run.epsilon(delta) <= above
+
+    check(run)
+    must_fail(check, dp.finite(*leak).compose(rounds + 1) + other)
+    p, q = (np.array(law) for law in leak)
+    p, q = p * (q > 0), q * (p > 0)  # without the infinite losses, made laws again
+    must_fail(check, dp.finite(p / p.sum(), q / q.sum()).compose(rounds) + other)
+
+
+@pytest.mark.parametrize("k, cut", [(10_000, 1e-5), (10_000, 1e-12), (300_000, 1e-7)])
+def test_infinite_losses_of_thousands_of_rounds(k, cut):
+    """Given that no loss is infinite, the number of times the second outcome came is binomial."""
+    p, q = [0.5, 0.5 - cut, cut], [0.51, 0.49, 0.0]
+    run = dp.finite(p, q).compose(k)
+    with mp.workdps(40):
+        a, b, c, d = (mp.mpf(x) for x in (*p[:2], *q[:2]))
+        p_sum, q_sum = mp.fsum(map(mp.mpf, p)), mp.fsum(map(mp.mpf, q))
+        a, b, c, d = a / p_sum, b / p_sum, c / q_sum, d / q_sum
+
+    def true(e, a, b, c, d):
+        """Infinite losses, then all counts within 40 standard deviations of either law's mean."""
+        with mp.workdps(40):
+            first = max(0, int(k * min(a, c) - 20 * math.sqrt(k)))
+            last = min(k, int(k * max(a, c) + 20 * math.sqrt(k)))
+            ways = mp.binomial(k, first)
+            one, two = ways * a**first * b ** (k - first), ways * c**first * d ** (k - first)
+            total, up, power = 1 - (a + b) ** k, (a / b, c / d), mp.exp(e)
+            for j in range(first, last + 1):
+                total += max(mp.mpf(0), one - power * two)
+                more = mp.mpf(k - j) / (j + 1)
+                one, two = one * more * up[0], two * more * up[1]
+            return total
+
+    for e in (0.5, 4.0, 15.0):
+        exact = max(true(e, a, b, c, d), true(e, c, d, a, b))
+        low, high = run.delta_interval(e)
+        assert low <= exact <= high
+        equal(run.delta(e), float(exact), rtol=1e-10)
+        must_fail(equal, run.delta(e), float(exact) + 0.5 * k * cut, rtol=1e-10)
+
+
+def test_infinite_losses_beside_sampled_steps():
+    """Two leaks and twenty sampled steps, one outcome of the leaks at a time."""
+    leak, steps = LEAKS["infinite"], dp.subsample(dp.gaussian(1.0), 0.1).compose(20)
+    run, laws = dp.finite(*leak).compose(2) + steps, Outcomes(leak, leak).laws
+
+    def profile(way, other, x):
+        if x >= 0:
+            return way.delta(x)[1]
+        return 1 - math.exp(x) * (1 - other.delta(-x)[1])  # of the pair exchanged
+
+    def check(run):
+        for e in (0.0, 0.3, 1.0, 2.5):
+            found = []
+            for way, law in zip(
+                (steps._directions, steps._directions[::-1]),
+                (laws, [(q, p) for p, q in laws]),
+                strict=True,
+            ):
+                terms = [p * profile(*way, e - float(mp.log(p / q))) for p, q in law if p * q > 0]
+                found.append(float(mp.fsum(terms) + mp.fsum(p for p, q in law if q == 0)))
+            equal(run.delta(e), max(found), rtol=1e-10)
+
+    check(run)
+    must_fail(check, dp.finite(*leak) + steps)
 
 
 def test_more_outcomes_than_are_enumerated():
