@@ -336,24 +336,3 @@ def lattice_epsilon(parts, target):
             break
     value = min(value, high) if high - low <= 1e-5 * high else high  # what is certain
     return low, value, high
-
-
-def least_error(first, second, alpha):
-    """max over real e of 1 - delta_second(e) - alpha e^e and its mirror image: the supporting
-    lines of the trade-off function (Dong, Roth and Su 2022, Proposition 6), unimodal in e."""
-    if alpha == 0:  # reject on infinite losses of second alone
-        return 1 - second.infinite
-    from scipy.optimize import fminbound  # 0.2 s to import, and needed here alone
-
-    def below(e):
-        if e >= 0:
-            return second.delta(e)[1] + alpha * exp(min(e, 700.0)) - 1
-        return exp(e) * (first.delta(-e)[1] + alpha - 1)
-
-    e = fminbound(below, -_span(first), _span(second), xtol=1e-9)
-    return max(0.0, -below(e), -below(0.0))
-
-
-def _span(way):
-    """An e beyond which delta(e) no longer falls."""
-    return way.epsilon(way.infinite + (1 - way.infinite) * 1e-15)[1] + 1e-9

@@ -1,0 +1,300 @@
+"""The trade-off function f(alpha) of a composition: the least type-II error at level alpha.
+
+The likelihood-ratio test that rejects p for q where L = log q/p > e has level p(L > e) and misses
+with probability q(L <= e) (Neyman and Pearson). With delta of q against p and s = -d delta/de,
+
+    level = exp(-e) s,   power = delta + s,   f(alpha) >= 1 - delta(e) - alpha exp(e)   for all e,
+
+with equality where level = alpha: f is the largest of these lines (Dong, Roth and Su 2022,
+Proposition 6), and each of them is a lower bound, so an e that is a little off costs accuracy and
+not safety. Thresholds below 0 are those of the exchanged pair: f >= exp(-e) (1 - delta(e) - alpha)
+with delta of p against q, and equality where 1 - power = alpha.
+"""
+
+from dataclasses import dataclass
+from math import exp, expm1, inf, log
+from typing import NamedTuple
+
+import numpy as np
+
+from . import closed, contour, lattice
+from .curves import Binomial, Exact, Integral, method
+
+__all__ = []
+
+CLOSE = 1e-11  # relative error up to which a line is kept for the next threshold
+TRUSTED = 1e-3  # and beyond which it is useless
+
+
+def worst(directions, alpha):
+    """min of T(p, q) and T(q, p) at alpha."""
+    first, second = directions[0], directions[-1]
+    step, k = first.parts[0]
+    if alpha == 1:
+        return 0.0
+    if alpha > 0 and len(first.parts) == 1 and k == 1 and closed.has_closed_form(step):
+        return closed.least_error(step, alpha)
+    found = least_error(first, second, alpha)
+    return found if first is second else min(found, least_error(second, first, alpha))
+
+
+def least_error(first, second, alpha):
+    """T(p, q)(alpha) from the directions p against q and q against p.
+
+    Where q alone is possible p is rejected at no cost; where p alone is, it is accepted. So with
+    conditional laws (``Direction.given``) f(alpha) is kept_q times theirs, and that of the
+    exchanged pair is met at the level alpha/kept_p.
+    """
+    room = exp(first.log_kept) - alpha  # levels above kept_p reject all that q can give
+    if second.infinite == 1 or room <= 0:
+        return 0.0
+    kept = exp(second.log_kept)
+    if alpha == 0:
+        return kept
+    curve = method(second.given)
+    if isinstance(curve, Exact):
+        return kept * along_edges(curve.curve, alpha, missed_below)
+    if isinstance(curve, Binomial):
+        return kept * of_binomial(curve, alpha)
+    share = exp(first.log_kept)
+    ways = [
+        (Straight(alpha), curve, kept),
+        (Mirrored(alpha / share, room / share), method(first.given), 1.0),
+    ]
+    if started(*ways[0][:2]) == 0:
+        ways.reverse()
+    best = 0.0
+    for lines, side, scale in ways:
+        epsilon, height = supported(lines, side)
+        best = max(best, scale * height)
+        if epsilon > 0:  # the other way has its best line at 0
+            break
+    return best
+
+
+def missed_below(curve, j):
+    """q(L < l_j), a sum from the left."""
+    return float(np.exp(curve.log_p[:j]).sum())
+
+
+def missed_above(curve, j):
+    """The same as 1 - power, for a window that ends on the left."""
+    return -expm1(min(0.0, np.logaddexp(curve.log_tail[j], curve.log_weight[j])))
+
+
+def along_edges(curve, alpha, missed):
+    """q(L < l_j) + (level_j - alpha) exp(l_j), from the last vertex of level at least alpha."""
+    log_level = curve.log_weight - curve.loss
+    j = int(np.searchsorted(-log_level, -log(alpha), side="right")) - 1
+    if j < 0:
+        return 0.0
+    edge = -exp(curve.log_weight[j]) * expm1(log(alpha) - log_level[j])
+    return missed(curve, j) + edge
+
+
+def of_binomial(curve, alpha):
+    """``along_edges`` of the window of the binomial law where level = alpha."""
+    parts = ((curve.step, curve.k),)
+    if curve.k <= 20_000:
+        return along_edges(lattice.two_point(curve.step, curve.k, 0.0), alpha, missed_below)
+    centre, width = centre_and_width(parts)
+    epsilon = crossing(lambda e: Straight(alpha).excess(estimated(parts, e)), centre, width, -inf)
+    side = 1 if epsilon >= centre else -1
+    c = contour.saddle_at(parts, side, epsilon)[0]
+    missed = missed_above if side > 0 else missed_below
+    return along_edges(lattice.two_point(curve.step, curve.k, c), alpha, missed)
+
+
+class Rates(NamedTuple):
+    """Of the test with threshold e: logs of level, power and miss; delta(e) from above and
+    1 - delta(e) from below."""
+
+    log_level: float
+    log_power: float
+    log_miss: float
+    delta: float
+    rest: float
+
+
+def rates(side, epsilon, log_tail, log_slope, above=0.0, below=0.0):
+    """From the log of the tail, delta (side 1) or 1 - delta (side -1), of its slope in e, and
+    their errors: power = delta + s, miss = 1 - delta - s."""
+    log_level, tail = log_slope - epsilon, exp(min(log_tail, 0.0))
+    if side > 0:
+        delta = min(1.0, tail * (1 + above))
+        log_power = min(float(np.logaddexp(log_tail, log_slope)), -1e-16)
+        return Rates(log_level, log_power, log(-expm1(log_power)), delta, 1 - delta)
+    log_miss = min(log_tail + log(-expm1(min(log_slope - log_tail, -1e-16))), -1e-16)
+    rest = tail * (1 - below)
+    return Rates(log_level, log(-expm1(log_miss)), log_miss, 1 - rest, rest)
+
+
+@dataclass(frozen=True)
+class Straight:
+    """The lines 1 - delta(e) - alpha exp(e), e >= 0; the best has level = alpha."""
+
+    alpha: float
+
+    def excess(self, of):
+        return of.log_level - log(self.alpha)
+
+    def vertex(self, curve):
+        return int(np.searchsorted(curve.loss - curve.log_weight, -log(self.alpha), "right")) - 1
+
+    def furthest(self, curve):
+        """An e beyond the best one."""
+        return -log(self.alpha)
+
+    def line(self, epsilon, of):
+        return of.rest - exp(log(self.alpha) + epsilon)
+
+
+@dataclass(frozen=True)
+class Mirrored:
+    """The lines exp(-e) (1 - delta(e) - alpha), e >= 0; the best has miss = alpha."""
+
+    alpha: float
+    room: float  # 1 - alpha
+
+    def excess(self, of):
+        return of.log_power - log(self.room) + log(self.alpha) - of.log_miss
+
+    def vertex(self, curve):
+        log_power = np.logaddexp(curve.log_tail, curve.log_weight)
+        return int(np.searchsorted(-log_power, -log(self.room), "right")) - 1
+
+    def furthest(self, curve):
+        """An e beyond the best one, as exp(-e) is below half the height at delta = room/2."""
+        return curve.epsilon(0.5 * self.room)[1] + log(2)
+
+    def line(self, epsilon, of):
+        gap = self.room - of.delta if of.delta < 0.5 else of.rest - self.alpha
+        return exp(-epsilon) * gap
+
+
+def started(lines, curve):
+    """Where the best line is at a guess, from saddle points."""
+    if not isinstance(curve, Integral):
+        return inf
+    centre, width = centre_and_width(curve.parts)
+    return crossing(lambda e: lines.excess(estimated(curve.parts, e)), centre, width)
+
+
+def supported(lines, curve):
+    """(e, value) of the highest line, e >= 0; a safe one near it where e is not exact."""
+    if not isinstance(curve, Integral):
+        return searched(lines, curve)
+    parts, start = curve.parts, started(lines, curve)
+    step = 0.03 * centre_and_width(parts)[1]
+    log_delta = contour.saddle_at(parts, 1, start)[2]
+    for those in dict.fromkeys((parts, contour.truncated(parts, min(log_delta, 0.0)))):
+        on = OnLines(those)
+        try:
+            epsilon = crossing(lambda e: lines.excess(on(e)), start, step)  # noqa: B023
+            return epsilon, lines.line(epsilon, on(epsilon))
+        except NoLineError:
+            continue
+    return on_lattice(lines, parts, start)
+
+
+def centre_and_width(parts):
+    """Mean and standard deviation of the loss."""
+    _, mean, variance = contour.derivatives(parts, np.zeros(1))
+    return float(mean[0]), float(np.sqrt(variance[0]))
+
+
+NEVER = Rates(-inf, -inf, -1e-16, 0.0, 1.0)  # beyond the largest loss
+
+
+def estimated(parts, epsilon):
+    """The rates at the saddle point, where the slope is abs(c) times the tail."""
+    if epsilon >= sum(k * step.top() for step, k in parts):
+        return NEVER
+    side = 1 if epsilon >= contour.derivatives(parts, np.zeros(1))[1][0] else -1
+    c, _, log_tail = contour.saddle_at(parts, side, epsilon)
+    log_tail = min(log_tail, 0.0)  # near the largest loss it is anything
+    return rates(side, epsilon, log_tail, min(log_tail + log(abs(c)), 0.0))
+
+
+class NoLineError(Exception):
+    """No line in the complex plane is good here."""
+
+
+class OnLines:
+    """The rates of a composition: those at nearby thresholds share a line."""
+
+    def __init__(self, parts):
+        self.parts, self.line, self.side = parts, None, 0
+        self.mean = centre_and_width(parts)[0]
+        self.top = sum(k * step.top() for step, k in parts)
+
+    def __call__(self, epsilon):
+        if self.line is not None:
+            tail, slope, *errors = contour.sums(self.line, epsilon)
+            if max(errors) <= CLOSE:
+                return rates(self.side, epsilon, tail, slope, *errors)
+        if epsilon >= self.top:
+            return NEVER
+        self.side = 1 if epsilon >= self.mean else -1
+        start = contour.saddle_at(self.parts, self.side, epsilon)
+        if start[2] < -690:
+            return estimated(self.parts, epsilon)
+        self.line = contour.line(self.parts, self.side, start)
+        if self.line is None:
+            raise NoLineError
+        tail, slope, *errors = contour.sums(self.line, epsilon)
+        if not max(errors) <= TRUSTED:
+            raise NoLineError
+        return rates(self.side, epsilon, tail, slope, *errors)
+
+
+def on_lattice(lines, parts, epsilon):
+    """From the vertices of the composition moved to a lattice, which delta bounds from above."""
+    for _ in range(3):
+        spread = lattice.spread(parts, contour.saddle_at(parts, 1, epsilon))
+        loss, j = spread.curve.loss, lines.vertex(spread.curve)
+        epsilon = max(0.0, float(loss[max(j, 0)]))
+        if j > 0.01 * len(loss) or epsilon == 0:
+            break
+    delta = min(1.0, exp(spread.log_bounds(epsilon)[2]))
+    return epsilon, lines.line(epsilon, Rates(-inf, -inf, -inf, delta, 1 - delta))
+
+
+def searched(lines, curve):
+    """By the profile alone: the lines' heights are unimodal in e."""
+    from scipy.optimize import fminbound  # 0.2 s to import, and needed here alone
+
+    def depth(epsilon):
+        delta = curve.delta(epsilon)[1]
+        return -lines.line(epsilon, Rates(-inf, -inf, -inf, delta, 1 - delta))
+
+    epsilon = fminbound(depth, 0.0, lines.furthest(curve), xtol=1e-9)
+    return max((e, -depth(e)) for e in (0.0, float(epsilon)))
+
+
+def crossing(excess, start, step, least=0.0):
+    """Where a falling function of e >= least passes 0, or least if it starts below: a bracket
+    outward from the start, then secants with Illinois' weights and a bisection in between."""
+    low = high = max(start, least)
+    over = under = excess(low)
+    while under > 0 and step < 1e6 * (1 + abs(high)):
+        low, over, high = high, under, high + step
+        under, step = excess(high), 2 * step
+    while over <= 0 and low > least:
+        high, under, low = low, over, max(least, low - step)
+        over, step = excess(low), 2 * step
+    if over <= 0:
+        return low
+    for turn in range(90):
+        if high - low <= 1e-13 * abs(high):
+            break
+        share = over / (over - under) if turn % 4 < 3 and abs(under) < inf else 0.5
+        middle = low + share * (high - low)
+        found = excess(middle)
+        if abs(found) < 1e-12 or middle in (low, high):
+            return middle
+        if found > 0:
+            low, over, under = middle, found, 0.5 * under
+        else:
+            high, under, over = middle, found, 0.5 * over
+    return high
