@@ -98,7 +98,9 @@ def of_binomial(curve, alpha):
     if curve.k <= 20_000:
         return along_edges(lattice.two_point(curve.step, curve.k, 0.0), alpha, missed_below)
     centre, width = centre_and_width(parts)
-    epsilon = crossing(lambda e: Straight(alpha).excess(estimated(parts, e)), centre, width, -inf)
+    epsilon = crossing(
+        lambda e: Straight(alpha).excess(estimated(parts, e)), centre, width, -inf, 0.1
+    )
     side = 1 if epsilon >= centre else -1
     c = contour.saddle_at(parts, side, epsilon)[0]
     missed = missed_above if side > 0 else missed_below
@@ -177,7 +179,7 @@ def started(lines, curve):
     if not isinstance(curve, Integral):
         return inf
     centre, width = centre_and_width(curve.parts)
-    return crossing(lambda e: lines.excess(estimated(curve.parts, e)), centre, width)
+    return crossing(lambda e: lines.excess(estimated(curve.parts, e)), centre, width, enough=0.1)
 
 
 def supported(lines, curve):
@@ -194,7 +196,7 @@ def supported(lines, curve):
             return epsilon, lines.line(epsilon, on(epsilon))
         except NoLineError:
             continue
-    return on_lattice(lines, parts, start)
+    return on_lattice(lines, those, start)
 
 
 def centre_and_width(parts):
@@ -224,14 +226,14 @@ class OnLines:
     """The rates of a composition: those at nearby thresholds share a line."""
 
     def __init__(self, parts):
-        self.parts, self.line, self.side = parts, None, 0
+        self.parts, self.line, self.side, self.error = parts, None, 0, 0.0
         self.mean = centre_and_width(parts)[0]
         self.top = sum(k * step.top() for step, k in parts)
 
     def __call__(self, epsilon):
         if self.line is not None:
             tail, slope, *errors = contour.sums(self.line, epsilon)
-            if max(errors) <= CLOSE:
+            if max(errors) <= CLOSE + 2 * self.error:
                 return rates(self.side, epsilon, tail, slope, *errors)
         if epsilon >= self.top:
             return NEVER
@@ -243,7 +245,8 @@ class OnLines:
         if self.line is None:
             raise NoLineError
         tail, slope, *errors = contour.sums(self.line, epsilon)
-        if not max(errors) <= TRUSTED:
+        self.error = max(errors)
+        if not self.error <= TRUSTED:
             raise NoLineError
         return rates(self.side, epsilon, tail, slope, *errors)
 
@@ -253,8 +256,12 @@ def on_lattice(lines, parts, epsilon):
     for _ in range(3):
         spread = lattice.spread(parts, contour.saddle_at(parts, 1, epsilon))
         loss, j = spread.curve.loss, lines.vertex(spread.curve)
+        inside = 0.01 * len(loss) < j < 0.99 * len(loss)
+        if not inside and j < len(loss) / 2 and loss[0] > 0:  # a window from 0 on holds it
+            epsilon = 0.0
+            continue
         epsilon = max(0.0, float(loss[max(j, 0)]))
-        if j > 0.01 * len(loss) or epsilon == 0:
+        if inside or epsilon == 0:
             break
     delta = min(1.0, exp(spread.log_bounds(epsilon)[2]))
     return epsilon, lines.line(epsilon, Rates(-inf, -inf, -inf, delta, 1 - delta))
@@ -272,9 +279,10 @@ def searched(lines, curve):
     return max((e, -depth(e)) for e in (0.0, float(epsilon)))
 
 
-def crossing(excess, start, step, least=0.0):
+def crossing(excess, start, step, least=0.0, enough=1e-12):
     """Where a falling function of e >= least passes 0, or least if it starts below: a bracket
-    outward from the start, then secants with Illinois' weights and a bisection in between."""
+    outward from the start, then secants with Illinois' weights and a bisection in between, until
+    the function is ``enough`` near 0."""
     low = high = max(start, least)
     over = under = excess(low)
     while under > 0 and step < 1e6 * (1 + abs(high)):
@@ -291,7 +299,7 @@ def crossing(excess, start, step, least=0.0):
         share = over / (over - under) if turn % 4 < 3 and abs(under) < inf else 0.5
         middle = low + share * (high - low)
         found = excess(middle)
-        if abs(found) < 1e-12 or middle in (low, high):
+        if abs(found) < enough or middle in (low, high):
             return middle
         if found > 0:
             low, over, under = middle, found, 0.5 * under
