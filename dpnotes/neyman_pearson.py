@@ -13,17 +13,14 @@ with delta of p against q, and equality where 1 - power = alpha.
 
 from dataclasses import dataclass
 from math import exp, expm1, inf, log
-from typing import NamedTuple
 
 import numpy as np
 
 from . import closed, contour, lattice
 from .curves import Binomial, Exact, Integral, method
+from .thresholds import NEVER, NoLineError, OnLines, Rates, centre_and_width, crossing, estimated
 
 __all__ = []
-
-CLOSE = 1e-11  # relative error up to which a line is kept for the next threshold
-TRUSTED = 1e-3  # and beyond which it is useless
 
 
 def worst(directions, alpha):
@@ -98,37 +95,14 @@ def of_binomial(curve, alpha):
     if curve.k <= 20_000:
         return along_edges(lattice.two_point(curve.step, curve.k, 0.0), alpha, missed_below)
     centre, width = centre_and_width(parts)
+    least = curve.k * curve.step.bottom()
     epsilon = crossing(
-        lambda e: Straight(alpha).excess(estimated(parts, e)), centre, width, -inf, 0.1
+        lambda e: Straight(alpha).excess(estimated(parts, e)), centre, width, least, 0.1
     )
     side = 1 if epsilon >= centre else -1
     c = contour.saddle_at(parts, side, epsilon)[0]
     missed = missed_above if side > 0 else missed_below
     return along_edges(lattice.two_point(curve.step, curve.k, c), alpha, missed)
-
-
-class Rates(NamedTuple):
-    """Of the test with threshold e: logs of level, power and miss; delta(e) from above and
-    1 - delta(e) from below."""
-
-    log_level: float
-    log_power: float
-    log_miss: float
-    delta: float
-    rest: float
-
-
-def rates(side, epsilon, log_tail, log_slope, above=0.0, below=0.0):
-    """From the log of the tail, delta (side 1) or 1 - delta (side -1), of its slope in e, and
-    their errors: power = delta + s, miss = 1 - delta - s."""
-    log_level, tail = log_slope - epsilon, exp(min(log_tail, 0.0))
-    if side > 0:
-        delta = min(1.0, tail * (1 + above))
-        log_power = min(float(np.logaddexp(log_tail, log_slope)), -1e-16)
-        return Rates(log_level, log_power, log(-expm1(log_power)), delta, 1 - delta)
-    log_miss = min(log_tail + log(-expm1(min(log_slope - log_tail, -1e-16))), -1e-16)
-    rest = tail * (1 - below)
-    return Rates(log_level, log(-expm1(log_miss)), log_miss, 1 - rest, rest)
 
 
 @dataclass(frozen=True)
@@ -199,62 +173,15 @@ def supported(lines, curve):
     return on_lattice(lines, those, start)
 
 
-def centre_and_width(parts):
-    """Mean and standard deviation of the loss."""
-    _, mean, variance = contour.derivatives(parts, np.zeros(1))
-    return float(mean[0]), float(np.sqrt(variance[0]))
-
-
-NEVER = Rates(-inf, -inf, -1e-16, 0.0, 1.0)  # beyond the largest loss
-
-
-def estimated(parts, epsilon):
-    """The rates at the saddle point, where the slope is abs(c) times the tail."""
-    if epsilon >= sum(k * step.top() for step, k in parts):
-        return NEVER
-    side = 1 if epsilon >= contour.derivatives(parts, np.zeros(1))[1][0] else -1
-    c, _, log_tail = contour.saddle_at(parts, side, epsilon)
-    log_tail = min(log_tail, 0.0)  # near the largest loss it is anything
-    return rates(side, epsilon, log_tail, min(log_tail + log(abs(c)), 0.0))
-
-
-class NoLineError(Exception):
-    """No line in the complex plane is good here."""
-
-
-class OnLines:
-    """The rates of a composition: those at nearby thresholds share a line."""
-
-    def __init__(self, parts):
-        self.parts, self.line, self.side, self.error = parts, None, 0, 0.0
-        self.mean = centre_and_width(parts)[0]
-        self.top = sum(k * step.top() for step, k in parts)
-
-    def __call__(self, epsilon):
-        if self.line is not None:
-            tail, slope, *errors = contour.sums(self.line, epsilon)
-            if max(errors) <= CLOSE + 2 * self.error:
-                return rates(self.side, epsilon, tail, slope, *errors)
-        if epsilon >= self.top:
-            return NEVER
-        self.side = 1 if epsilon >= self.mean else -1
-        start = contour.saddle_at(self.parts, self.side, epsilon)
-        if start[2] < -690:
-            return estimated(self.parts, epsilon)
-        self.line = contour.line(self.parts, self.side, start)
-        if self.line is None:
-            raise NoLineError
-        tail, slope, *errors = contour.sums(self.line, epsilon)
-        self.error = max(errors)
-        if not self.error <= TRUSTED:
-            raise NoLineError
-        return rates(self.side, epsilon, tail, slope, *errors)
-
-
 def on_lattice(lines, parts, epsilon):
     """From the vertices of the composition moved to a lattice, which delta bounds from above."""
+    top = max(sum(k * step.top() for step, k in parts), 1e-300)
+    steep = min(1e4 / max(centre_and_width(parts)[1], 1e-300), 1e8 / top if top < inf else inf)
     for _ in range(3):
-        spread = lattice.spread(parts, contour.saddle_at(parts, 1, epsilon))
+        start = contour.saddle_at(parts, 1, epsilon)
+        if start[0] > steep or start[2] < -690:
+            return at_the_ends(lines, parts)
+        spread = lattice.spread(parts, start)
         loss, j = spread.curve.loss, lines.vertex(spread.curve)
         inside = 0.01 * len(loss) < j < 0.99 * len(loss)
         if not inside and j < len(loss) / 2 and loss[0] > 0:  # a window from 0 on holds it
@@ -267,6 +194,17 @@ def on_lattice(lines, parts, epsilon):
     return epsilon, lines.line(epsilon, Rates(-inf, -inf, -inf, delta, 1 - delta))
 
 
+def at_the_ends(lines, parts):
+    """The higher of the lines at 0 and at the largest loss, where delta vanishes: all that is
+    left if the threshold is too close to that loss for any tilt."""
+    delta = Integral(parts).delta(0.0)[2]
+    found = [(0.0, lines.line(0.0, Rates(-inf, -inf, -inf, delta, 1 - delta)))]
+    top = sum(k * step.top() for step, k in parts)
+    if top < 700:
+        found.append((top, lines.line(top, NEVER)))
+    return max(found, key=lambda end: end[1])
+
+
 def searched(lines, curve):
     """By the profile alone: the lines' heights are unimodal in e."""
     from scipy.optimize import fminbound  # 0.2 s to import, and needed here alone
@@ -277,32 +215,3 @@ def searched(lines, curve):
 
     epsilon = fminbound(depth, 0.0, lines.furthest(curve), xtol=1e-9)
     return max((e, -depth(e)) for e in (0.0, float(epsilon)))
-
-
-def crossing(excess, start, step, least=0.0, enough=1e-12):
-    """Where a falling function of e >= least passes 0, or least if it starts below: a bracket
-    outward from the start, then secants with Illinois' weights and a bisection in between, until
-    the function is ``enough`` near 0."""
-    low = high = max(start, least)
-    over = under = excess(low)
-    while under > 0 and step < 1e6 * (1 + abs(high)):
-        low, over, high = high, under, high + step
-        under, step = excess(high), 2 * step
-    while over <= 0 and low > least:
-        high, under, low = low, over, max(least, low - step)
-        over, step = excess(low), 2 * step
-    if over <= 0:
-        return low
-    for turn in range(90):
-        if high - low <= 1e-13 * abs(high):
-            break
-        share = over / (over - under) if turn % 4 < 3 and abs(under) < inf else 0.5
-        middle = low + share * (high - low)
-        found = excess(middle)
-        if abs(found) < enough or middle in (low, high):
-            return middle
-        if found > 0:
-            low, over, under = middle, found, 0.5 * under
-        else:
-            high, under, over = middle, found, 0.5 * over
-    return high

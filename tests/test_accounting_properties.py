@@ -895,3 +895,39 @@ def test_tradeoff_of_compositions_moved_to_a_lattice():
     at_most(lines - np.exp(epsilons) * alphas[:, None], errors[:, None], atol=1e-9)
     equal(run.tradeoff(errors), alphas, rtol=1e-7)  # a symmetric pair: its own inverse
     must_fail(equal, run.tradeoff(1.0001 * errors), alphas, rtol=1e-7)
+
+
+def test_tradeoff_of_two_laplace_steps():
+    """Moved to a lattice, with kinks where the atoms are: levels and misses by quadrature."""
+    unit = 1 / mp.mpf(1.2)
+
+    def above(x):
+        """p(L > x) of one step; q(L <= x) is p(L >= -x)."""
+        inner = mp.exp(-unit) / 2 + (mp.exp(-(x + unit) / 2) - mp.exp(-unit)) / 2
+        return mp.mpf(0) if x >= unit else mp.mpf(1) if x < -unit else inner
+
+    def both(e, law, low, high, tilt):
+        """Of two steps: the atoms of the first, then its density exp(tilt L)/4 between."""
+        inside = [x for x in (e - unit, e + unit) if -unit < x < unit]
+        ends = sorted([-unit, *inside, unit])
+        middle = mp.quad(lambda x: law(e - x) * mp.exp((tilt * x - unit) / 2) / 4, ends)
+        return low * law(e + unit) + high * law(e - unit) + middle
+
+    def true(alpha):
+        half, less = mp.mpf(1) / 2, mp.exp(-unit) / 2
+        low, high = -2 * unit - 1, 2 * unit
+        for _ in range(60):
+            e = (low + high) / 2
+            low, high = (low, e) if both(e, above, half, less, -1) <= alpha else (e, high)
+        rest = alpha - both(high, above, half, less, -1)
+        missed = both(high, below, less, half, 1)
+        return float(missed - mp.exp(high) * rest)
+
+    def below(x):
+        return mp.mpf(0) if x < -unit else mp.mpf(1) if x >= unit else above(-x)
+
+    for alpha in (0.02, 0.45):
+        found, exact = dp.laplace(1.2).compose(2).tradeoff(alpha), true(mp.mpf(alpha))
+        equal(found, exact, rtol=2e-9)
+        at_most(found, exact, rtol=1e-13)
+        must_fail(equal, found, true(mp.mpf(alpha) * (1 + mp.mpf(1e-6))), rtol=2e-9)
