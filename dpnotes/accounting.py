@@ -14,10 +14,10 @@ each direction the cheapest exact method answers:
 from math import exp, inf, log
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
+from . import neyman_pearson
 from ._validate import count, nonnegative, open_probability, order, probability, scalar
-from .curves import Direction, least_error
+from .curves import Direction
 from .steps import Finite, Gaussian
 
 __all__ = ["PrivacyLoss", "calibrate"]
@@ -111,15 +111,12 @@ class PrivacyLoss:
 
     def tradeoff(self, alpha):
         """The least type-II error of any test of level alpha between the two laws, 0 <= alpha <= 1
-        (the trade-off function of Dong, Roth and Su 2022), in the worse of the two directions."""
+        (the trade-off function of Dong, Roth and Su 2022), in the worse of the two directions:
+        min of T(p, q) and T(q, p) at each alpha, which need not be convex where they cross."""
         return _each(self._tradeoff, probability("alpha", alpha))
 
     def _tradeoff(self, alpha):
-        if len(self._parts) == 1 and isinstance(self._parts[0][0], Gaussian):
-            mu = self._parts[0][0].mu * self._parts[0][1] ** 0.5
-            return float(ndtr(-ndtri(alpha) - mu))
-        first, second = self._directions[0], self._directions[-1]
-        return min(least_error(first, second, alpha), least_error(second, first, alpha))
+        return neyman_pearson.worst(self._directions, alpha)
 
     def __repr__(self):
         return "PrivacyLoss(" + " + ".join(f"{k} x {step}" for step, k in self._parts) + ")"

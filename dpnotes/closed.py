@@ -195,5 +195,48 @@ def around(log_bounds, value, target):
     return ends[0], value, ends[1]
 
 
+def least_error(step, alpha):
+    """The trade-off function of one step, the lesser of T(p, q) and T(q, p), 0 < alpha < 1.
+
+    Unsampled, reject where x > t: f(alpha) = F(-t - shift) at level F(-t), for noise of law F. With
+    the rate r, T(q, mixture) = r f + (1 - r) Id, and T(mixture, q) is its inverse (Dong, Roth and
+    Su 2022, Section 4). Id(alpha) = 1 - alpha.
+    """
+    law, quantile, shift = _noise(step)
+    rate = getattr(step, "rate", 1.0)
+    one = law(-quantile(alpha) - shift)
+    if rate == 1:
+        return one
+
+    def mixture(t):
+        return rate * law(t - shift) + (1 - rate) * law(t)
+
+    def rejected(t):
+        return rate * law(shift - t) + (1 - rate) * law(-t)
+
+    low, high = quantile(alpha), quantile(alpha) + shift  # they hold the t with mixture = alpha
+    while low < 0.5 * (low + high) < high:
+        t = 0.5 * (low + high)
+        small = mixture(t) < alpha if alpha < 0.5 else rejected(t) > 1 - alpha
+        low, high = (t, high) if small else (low, t)
+    return min(rate * one + (1 - rate) * (1 - alpha), law(-high))
+
+
+def _noise(step):
+    """Distribution function and quantiles of the noise in its own unit, and the shift in it."""
+    if isinstance(step, Laplace):
+        return _laplace, _laplace_quantile, 1 / step.scale
+    normal = (lambda t: float(ndtr(t))), (lambda alpha: float(ndtri(alpha)))
+    return *normal, step.mu if isinstance(step, Gaussian) else 1 / step.sigma
+
+
+def _laplace(t):
+    return 0.5 * exp(t) if t < 0 else 1 - 0.5 * exp(-t)
+
+
+def _laplace_quantile(alpha):
+    return log(2 * alpha) if alpha < 0.5 else -log(2 * (1 - alpha))
+
+
 def has_closed_form(step):
     return isinstance(step, (Gaussian, Laplace, SampledGaussian))

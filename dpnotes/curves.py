@@ -18,17 +18,26 @@ TRUSTED = 0.02  # relative error of a tail beyond which a line says nothing
 
 
 class Direction:
-    """P against Q for a composition: a tuple of (step, rounds)."""
+    """P against Q for a composition: a tuple of (step, rounds).
+
+    With probability kept = prod (1 - infinite) no loss is infinite. Given that, each loss follows
+    a probability law again, that of log (P/kept)/Q, so
+
+        delta(e) = 1 - kept + kept delta'(e - log kept),
+
+    where delta' is that of the composition of the conditional laws, whose losses are finite.
+    """
 
     def __init__(self, parts):
         self.parts = parts
         self.top = sum(k * step.top() for step, k in parts)
         certain = any(step.infinite >= 1 for step, _ in parts)
-        kept = -inf if certain else sum(k * log1p(-step.infinite) for step, k in parts)
-        self.infinite = 0.0 - expm1(kept)  # the probability of an infinite loss; not -0.0
+        self.log_kept = -inf if certain else sum(k * log1p(-step.infinite) for step, k in parts)
+        self.infinite = 0.0 - expm1(self.log_kept)  # P(L = inf); not -0.0
+        self.given = () if certain else tuple((step.given_finite(), k) for step, k in parts)
 
     def finite_top(self):
-        """The largest finite loss."""  # of bounded losses
+        """The largest finite loss."""
         if any(step.top() == inf and not step.infinite for step, _ in self.parts):
             return inf
         return sum(k * step.extent(1.0)[1] for step, k in self.parts)
@@ -36,29 +45,62 @@ class Direction:
     def delta(self, epsilon):
         if self.infinite == 1 or epsilon >= self.top:
             return (self.infinite,) * 3
-        found = method(self.parts).delta(epsilon)
-        return tuple(min(1.0, self.infinite + f) for f in found)
+        if not self.infinite:
+            return method(self.parts).delta(epsilon)
+        if epsilon >= self.finite_top():
+            return self._rounded((self.infinite,) * 3)
+        found = method(self.given).delta(epsilon - self.log_kept)
+        return self._rounded([self.infinite + exp(self.log_kept) * f for f in found])
+
+    def _rounded(self, found):
+        """With the round-off of ``infinite``, and of a sum with it."""
+        low, value, high = found
+        return low * (1 - 4 * EPS), value, min(1.0, high * (1 + 4 * EPS))
 
     def epsilon(self, delta):
         if delta == 1:
             return 0.0, 0.0, 0.0
-        if delta < self.infinite:
+        room = 4 * EPS * delta if self.infinite else 0.0  # the round-off of delta - infinite
+        if delta < self.infinite - room:
             return inf, inf, inf
-        if delta == self.infinite:
-            top = self.finite_top() if self.infinite else self.top
-            return (max(0.0, top),) * 3
-        low, value, high = method(self.parts).epsilon(delta - self.infinite)
         top = self.finite_top() if self.infinite else self.top
-        least = min(max(0.0, low, self._least_epsilon(delta - self.infinite, top)), top)
-        high = min(max(high, least), top)
+        if delta == 0:
+            return (max(0.0, top),) * 3
+        if self.infinite:
+            low, value, high = self._given_epsilon(delta - self.infinite, room, top)
+        else:
+            low, value, high = method(self.parts).epsilon(delta)
+        least = min(max(0.0, low, self._least_epsilon(delta, top)), top)
+        high = min(max(high, least), top if delta - self.infinite > room else inf)
         return least, min(max(value, least), high), high
 
+    def _given_epsilon(self, rest, room, top):
+        """With probability rest - room to rest + room beyond the infinite losses."""
+        curve, kept = method(self.given), exp(self.log_kept)
+        pad = 4 * EPS * self.log_kept
+        low = curve.epsilon(min(1.0, (rest + room) / kept))[0] + self.log_kept + pad
+        value = high = inf
+        if rest > 0:
+            value = curve.epsilon(min(1.0, rest / kept))[1] + self.log_kept
+        if rest == 0:
+            value = top
+        if rest > room:
+            high = curve.epsilon(min(1.0, (rest - room) / kept))[2] + self.log_kept - pad
+        return low, value, high
+
     def _least_epsilon(self, delta, top):
-        """Below epsilon: delta(e) >= w (1 - exp(e - top)), w the probability of the loss top."""
-        weight = exp(sum(k * step.log_at_top() for step, k in self.parts))
-        if not delta < weight:
+        """Below epsilon: delta(e) >= infinite + w (1 - exp(e - top)), w the probability of top.
+
+        Where delta is near that the last digit of w decides, so w is taken low by its round-off:
+        a logarithm is off by EPS of itself and of the loss it was found from (``flipped``).
+        """
+        weights = [(k, step.log_at_top()) for step, k in self.parts]
+        rounding = 4 * EPS * (abs(top) + sum(k * (2 - log_p) for k, log_p in weights))
+        weight = exp(sum(k * log_p for k, log_p in weights) - rounding)
+        rest = delta - self.infinite * (1 - 4 * EPS)
+        if not rest < weight:
             return 0.0
-        return top + log1p(-delta / weight) * (1 + 1e-9) - 1e-14 * top
+        return top + log1p(-rest / weight) * (1 + 1e-9) - 1e-14 * top
 
     def certainly_meets(self, epsilon, delta):
         """Whether Chernoff's bound (the best RDP bound) shows (epsilon, delta)-DP. The bound is
@@ -78,21 +120,16 @@ class Direction:
 
 
 def method(parts):
-    """The way to compute this composition."""
+    """The way to compute this composition of finite losses."""
     step, k = parts[0]
     if len(parts) == 1 and k == 1 and closed.has_closed_form(step):
         return closed.Single(step)
     if all(isinstance(step, Finite) for step, _ in parts):
-        if len(parts) == 1 and len(step.losses) == 2 and not (step.infinite or step.lost):
+        if len(parts) == 1 and len(step.losses) == 2:
             return Binomial(step, k)
         exact = lattice.enumerated(parts)
         if exact is not None:
             return Exact(exact, 2e-13 * float(np.abs(exact.loss).max()))
-    if any(step.infinite or getattr(step, "lost", 0.0) for step, _ in parts):
-        raise ValueError(
-            "a finite pair with an infinite loss composes with few finite pairs only, "
-            "not with other mechanisms or thousands of its kind"
-        )
     return Integral(parts)
 
 
@@ -325,24 +362,3 @@ def lattice_epsilon(parts, target):
             break
     value = min(value, high) if high - low <= 1e-5 * high else high  # what is certain
     return low, value, high
-
-
-def least_error(first, second, alpha):
-    """max over real e of 1 - delta_second(e) - alpha e^e and its mirror image: the supporting
-    lines of the trade-off function (Dong, Roth and Su 2022, Proposition 6), unimodal in e."""
-    if alpha == 0:  # reject on infinite losses of second alone
-        return 1 - second.infinite
-    from scipy.optimize import fminbound  # 0.2 s to import, and needed here alone
-
-    def below(e):
-        if e >= 0:
-            return second.delta(e)[1] + alpha * exp(min(e, 700.0)) - 1
-        return exp(e) * (first.delta(-e)[1] + alpha - 1)
-
-    e = fminbound(below, -_span(first), _span(second), xtol=1e-9)
-    return max(0.0, -below(e), -below(0.0))
-
-
-def _span(way):
-    """An e beyond which delta(e) no longer falls."""
-    return way.epsilon(way.infinite + (1 - way.infinite) * 1e-18)[2] + 1e-9

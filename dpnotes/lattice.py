@@ -119,13 +119,16 @@ def enumerated(parts):
     """The Curve of a sum of few finite losses, or None if it takes too many values."""
     total = 1
     for step, k in parts:
-        if not isinstance(step, Finite) or k > 5000:
+        if not isinstance(step, Finite) or (k > 5000 and len(step.losses) > 1):
             return None
         total *= comb(k + len(step.losses) - 1, k)
         if total > MOST_VALUES:
             return None
     loss, log_p = np.zeros(1), np.zeros(1)
     for step, k in parts:
+        if len(step.losses) == 1:
+            loss, log_p = loss + k * step.losses[0], log_p + k * step.log_p[0]
+            continue
         for _ in range(k):
             loss = np.add.outer(loss, np.array(step.losses)).ravel()
             log_p = np.add.outer(log_p, np.array(step.log_p)).ravel()
@@ -259,7 +262,7 @@ def convolved(laws, grid, lam):
 def window(parts, start):
     """The grid for a saddle point (c, e, log tail): fine, and as long as aliases demand."""
     c, period, _ = contour.plan(parts, 1, *start)
-    width = sum(k * (step.top() + step.flipped().top()) for step, k in parts)
+    width = sum(k * (step.top() - step.bottom()) for step, k in parts)
     longest = max(np.ptp(step.extent(c)) for step, _ in parts)
     period = 1.15 * min(period, width)
     spacing = max(period / (SIZE - 64), longest / MOST_CELLS)

@@ -6,7 +6,7 @@ deviation sigma) loses what one of sensitivity 1 loses with b/s (or sigma/s). Al
 :class:`dpnotes.PrivacyLoss`.
 """
 
-from math import exp, log1p
+from math import exp, fsum, log1p
 
 import numpy as np
 
@@ -58,10 +58,18 @@ def finite(p, q):
     p, q = distribution("p", p), distribution("q", q)
     if p.shape != q.shape:
         raise ValueError(f"q must be as long as p, got {len(p)} and {len(q)} entries")
-    p, q = p / p.sum(), q / q.sum()
+    mass, excess = fsum(p), fsum([*p, *-q])
     both = (p > 0) & (q > 0)
-    loss = np.log(p[both]) - np.log(q[both])
-    return PrivacyLoss([(_finite(loss, np.log(p[both]), p[q == 0].sum(), q[p == 0].sum()), 1)])
+    loss = _log_ratio(p[both], q[both]) - log1p(excess / fsum(q))  # of p/sum p and q/sum q
+    infinite, lost = fsum(p[q == 0]) / mass, fsum(q[p == 0]) / fsum(q)
+    return PrivacyLoss([(_finite(loss, np.log(p[both]) - log1p(mass - 1), infinite, lost), 1)])
+
+
+def _log_ratio(p, q):
+    """log p/q to full relative accuracy also where p is close to q, and p - q is exact."""
+    near = (p < 2 * q) & (q < 2 * p)
+    ratio = np.where(near, (p - q) / np.where(near, q, 1.0), 0.0)
+    return np.where(near, np.log1p(ratio), np.log(p) - np.log(q))
 
 
 def _finite(loss, log_p, infinite, lost):

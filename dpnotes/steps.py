@@ -12,6 +12,8 @@ Each kind of step answers the same few questions about the law of L; the numeric
     A bound on log \\|E exp((c+iy)L)\\| - K(c) for every y >= height.
 ``cells(spacing, reach)``
     L as values with probabilities, fine enough to be binned with this spacing.
+``given_finite()``
+    The same step without its infinite loss.
 ``flipped()``
     The same step with p and q exchanged, K_QP(z) = K_PQ(-1-z).
 """
@@ -46,6 +48,14 @@ class Step:
     def log_at_top(self):
         """log of the probability of the largest finite loss."""
         return -np.inf
+
+    def given_finite(self):
+        """The step given that its loss is finite, P/(1 - infinite) against Q."""
+        return self
+
+    def bottom(self):
+        """The least loss."""
+        return -self.flipped().top()
 
     def cumulant(self, z):
         z = np.asarray(z, dtype=float)
@@ -128,8 +138,18 @@ class Finite(Step):
         order = np.argsort(-loss, kind="stable")
         return Finite(tuple(-loss[order]), tuple((log_p - loss)[order]), self.lost, self.infinite)
 
+    def given_finite(self):
+        log_kept = np.log1p(-self.infinite)
+        losses, log_p = (
+            tuple((np.array(x) - log_kept).tolist()) for x in (self.losses, self.log_p)
+        )
+        return Finite(losses, log_p, 0.0, self.lost)
+
     def top(self):
         return np.inf if self.infinite else max(self.losses)
+
+    def bottom(self):
+        return min(self.losses)
 
     def log_at_top(self):
         return max(zip(self.losses, self.log_p, strict=True))[1]

@@ -3,7 +3,9 @@
 import math
 import subprocess
 import sys
+from fractions import Fraction
 
+import mpmath as mp
 import numpy as np
 import pytest
 
@@ -211,3 +213,29 @@ def test_import_loads_no_heavy_package():
 
     check("import dpnotes")
     must_fail(check, "import dpnotes, scipy.optimize")
+
+
+def test_a_pair_is_the_one_given_and_not_its_rounded_copy():
+    """Losses of nearly equal laws, to all digits: their ratio is formed before any logarithm."""
+    rare = 1.00002152e-09, 1.00011886e-09
+    p, q = ([1 - x, x] for x in rare)
+    exact = [Fraction(1 - x) / (Fraction(1 - x) + Fraction(x)) for x in rare]
+
+    def check(delta):
+        assert delta == pytest.approx(float(exact[0] - exact[1]), rel=1e-14, abs=0)
+
+    check(dp.finite(p, q).delta(0.0))
+    with pytest.raises(AssertionError):
+        check(float(exact[0] - exact[1]) + 1e-24)
+
+
+def test_the_largest_loss_does_not_close_an_interval_too_early():
+    """delta is nearly the probability of the largest loss: its last digit is a part of epsilon."""
+    p, q = [1 - 2.296202e-12, 2.296202e-12], [0.11690224, 0.88309776]
+    with mp.workdps(50):  # person removed: both rounds give the outcome that is rare under p
+        a, b = (mp.mpf(law[1]) / mp.fsum(map(mp.mpf, law)) for law in (p, q))
+        delta = float(b**2 - mp.exp(26) * a**2)
+        true = mp.log((b**2 - mp.mpf(delta)) / a**2)
+    low, high = dp.finite(p, q).compose(2).epsilon_interval(delta)
+    assert low <= true <= high
+    assert high - low < 1
