@@ -40,7 +40,7 @@ def worst(directions, alpha):
         return 0.0
     if alpha > 0 and len(first.parts) == 1 and k == 1 and closed.has_closed_form(step):
         return closed.least_error(step, alpha)
-    found = least_error(first, second, alpha)
+    found = min(1 - alpha, least_error(first, second, alpha))
     return found if first is second else min(found, least_error(second, first, alpha))
 
 
@@ -189,7 +189,11 @@ def on_lattice(lines, parts, epsilon):
         start = contour.saddle_at(parts, 1, epsilon)
         if start[0] > steep or start[2] < -690:
             return at_the_ends(lines, parts)
-        spread = lattice.spread(parts, start)
+        try:
+            with np.errstate(over="raise"):
+                spread = lattice.spread(parts, start)
+        except FloatingPointError:  # a cell is too wide for the tilt
+            return at_the_ends(lines, parts)
         loss, j = spread.curve.loss, lines.vertex(spread.curve)
         inside = 0.01 * len(loss) < j < 0.99 * len(loss)
         if not inside and j < len(loss) / 2 and loss[0] > 0:  # a window from 0 on holds it
@@ -198,7 +202,8 @@ def on_lattice(lines, parts, epsilon):
         epsilon = max(0.0, float(loss[max(j, 0)]))
         if inside or epsilon == 0:
             break
-    delta = min(1.0, exp(spread.log_bounds(epsilon)[2]))
+    with np.errstate(over="ignore", invalid="ignore"):  # of the lower bound
+        delta = exp(min(0.0, spread.log_bounds(epsilon)[2]))
     return epsilon, lines.line(epsilon, Rates(-inf, -inf, -inf, delta, 1 - delta))
 
 
