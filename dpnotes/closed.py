@@ -160,36 +160,34 @@ class Single:
         else:
             self.unit = step.mu**2 if isinstance(step, Gaussian) else step.sigma**-2
 
-    def log_bounds(self, epsilon):
-        """(low, value, high) of log delta, whose terms round off like a shift of epsilon."""
+    def log_bound(self, epsilon, way):
+        """A bound on log delta from below (way -1) or above (1): its terms round off like a shift
+        of epsilon, and it does itself."""
         shift = 4 * EPS * (epsilon + self.unit)
-        low, value, high = (
-            log_delta(self.step, max(0.0, e)) for e in (epsilon + shift, epsilon, epsilon - shift)
-        )
-        return low - _error(low), value, min(0.0, high + _error(high))
+        value = log_delta(self.step, max(0.0, epsilon - way * shift))
+        if value == -inf:
+            return value
+        return min(0.0, value + way * ROUNDING * (1 + abs(value)))
 
     def delta(self, epsilon):
-        low, value, high = self.log_bounds(epsilon)
-        return exp(low), exp(value), max(exp(high), TINIEST) if high > -inf else 0.0
+        low, high = (self.log_bound(epsilon, way) for way in (-1, 1))
+        value = exp(log_delta(self.step, epsilon))
+        return exp(low), value, max(exp(high), TINIEST) if high > -inf else 0.0
 
     def epsilon(self, delta):
-        return around(self.log_bounds, epsilon(self.step, delta), log(delta))
+        return around(self.log_bound, epsilon(self.step, delta), log(delta))
 
 
-def _error(log_value):
-    return ROUNDING * (1 + abs(log_value)) if log_value > -inf else 0.0
-
-
-def around(log_bounds, value, target):
+def around(log_bound, value, target):
     """(low, value, high) of epsilon: the lower bound of log delta at low is at least the target,
     the upper one at high at most."""
     ends = []
-    for way, bound in ((-1, 0), (1, 2)):
+    for way in (-1, 1):
         width, end = 0.0, value
         while 0 < end < inf or (end == 0 and way > 0):
-            if way * (log_bounds(end)[bound] - target) <= 0:
+            if way * (log_bound(end, way) - target) <= 0:
                 break
-            width = 2 * width or 1e-15 * value + 1e-30
+            width = 2 * width or 8e-15 * value + 1e-30
             end = max(0.0, value + way * width)
         ends.append(end)
     return ends[0], value, ends[1]

@@ -103,11 +103,14 @@ class Direction:
         return top + log1p(-rest / weight) * (1 + 1e-9) - 1e-14 * top
 
     def certainly_meets(self, epsilon, delta):
-        """Whether Chernoff's bound (the best RDP bound) shows (epsilon, delta)-DP. The bound is
-        rounded up by 1e-12 of its terms, and log delta, below 0, has one rounding of its own."""
+        """Whether the closed form, or Chernoff's bound (the best RDP bound), shows (epsilon,
+        delta)-DP with room for its round-off, and for that of log delta < 0."""
         if self.infinite or not 0 < delta < 1 or not 0 < epsilon < inf:
             return False
-        return contour.is_below(self.parts, epsilon, (1 + EPS) * log(delta))
+        curve, target = method(self.parts), (1 + EPS) * log(delta)
+        if isinstance(curve, closed.Single):
+            return curve.log_bound(epsilon, 1) < target
+        return contour.is_below(self.parts, epsilon, target)
 
     def renyi(self, alpha):
         if self.infinite:
@@ -141,19 +144,18 @@ class Exact:
         size = np.ptp(curve.loss) + np.abs(curve.log_p[curve.log_p > -inf]).max()
         self.rounding = 1e-12 + 4 * EPS * (float(size) + len(curve.loss))
 
-    def log_bounds(self, epsilon):
-        """(low, value, high) of log delta."""
-        low, value, high = (
-            self.curve.log_delta(e) for e in (epsilon + self.shift, epsilon, epsilon - self.shift)
-        )
-        return low - self.rounding, value, min(0.0, high + self.rounding)
+    def log_bound(self, epsilon, way):
+        """A bound on log delta from below (way -1) or above (1)."""
+        value = self.curve.log_delta(epsilon - way * self.shift)
+        return min(0.0, value + way * self.rounding)
 
     def delta(self, epsilon):
-        return tuple(map(exp, self.log_bounds(epsilon)))
+        low, high = (exp(self.log_bound(epsilon, way)) for way in (-1, 1))
+        return low, exp(self.curve.log_delta(epsilon)), high
 
     def epsilon(self, delta):
         value = max(0.0, self.curve.epsilon(log(delta)))
-        return closed.around(self.log_bounds, value, log(delta))
+        return closed.around(self.log_bound, value, log(delta))
 
 
 class Binomial:
@@ -165,7 +167,7 @@ class Binomial:
     def _curve(self, find, value):
         start = find(((self.step, self.k),), 1, value) if self.k > 20_000 else (0.0,)
         shift = 4 * EPS * self.k * max(map(abs, self.step.losses))
-        return Exact(lattice.two_point(self.step, self.k, start[0]), shift)
+        return Exact(lattice.two_point(self.step, self.k, start[0], least=0.0), shift)
 
     def delta(self, epsilon):
         return self._curve(contour.saddle_at, epsilon).delta(epsilon)

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from . import contour
-from .laws import EPS, exp_excess, log_sum_exp
+from .laws import EPS, log_sum_exp
 from .steps import Finite, Laplace
 
 __all__ = []
@@ -70,36 +70,43 @@ def curve(loss, log_p):
     return Curve(loss, log_p, log_weight, log_tail)
 
 
+@lru_cache(maxsize=1)
+def few_stirling_errors():
+    """log n! - log(sqrt(2 pi n) (n/e)^n) for n < 16 (0 for n = 0)."""
+    n = np.arange(1.0, 16.0)
+    return np.append(0.0, gammaln(n + 1) - (n + 0.5) * np.log(n) + n - 0.5 * np.log(2 * np.pi))
+
+
 def stirling_error(n):
-    """log n! - log(sqrt(2 pi n) (n/e)^n) for n >= 1 (Loader 2000)."""
-    m = n + np.where(n < 16, 16.0, 0.0)  # Stirling's series, below 16 after 16 steps up
-    m2 = m * m
-    series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - 1 / 1188 / m2) / m2) / m2) / m2) / m
-    few = np.clip(n, 1, 16)
-    exact = gammaln(few + 1) - (few + 0.5) * np.log(few) + few - 0.5 * np.log(2 * np.pi)
-    return np.where(n < 16, exact, series)
+    """The same for any n >= 1 (Loader 2000)."""
+    n2 = n * n
+    series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - 1 / 1188 / n2) / n2) / n2) / n2) / n
+    return np.where(n < 16, few_stirling_errors()[np.minimum(n, 15).astype(int)], series)
 
 
 def deviance(x, log_mean):
-    """x log(x/mean) - x + mean >= 0, exact near x = mean (Loader 2000); mean may underflow."""
+    """x log(x/mean) - x + mean >= 0, near x = mean in terms of u = x/mean - 1: its error is then u
+    units of round-off of the mean (Loader 2000, with log1p). The mean may underflow."""
     mean = np.exp(log_mean)
-    near = np.abs(x - mean) < 0.5 * mean
-    part = np.where(near, x - mean, 0.0) / max(mean, 1e-300)
-    return x * exp_excess(-np.where(near, np.log1p(part), np.log(x) - log_mean))
+    u = (x - mean) / np.maximum(mean, 1e-300)
+    near = np.abs(u) < 0.5
+    v = np.where(near, u, 0.0)
+    return np.where(near, mean * ((1 + v) * np.log1p(v) - v), x * (np.log(x) - log_mean) - x + mean)
 
 
 def log_binomial(j, k, log_p, log_q):
     """log of the Binomial(k, p) probability of j, from log p and log (1-p)."""
     j = np.asarray(j, dtype=float)
     inner = np.clip(j, 1, k - 1)
-    value = stirling_error(np.array(float(k))) - stirling_error(inner) - stirling_error(k - inner)
-    value = value - deviance(inner, np.log(k) + log_p) - deviance(k - inner, np.log(k) + log_q)
+    both = np.stack([inner, k - inner])
+    value = stirling_error(np.array(float(k))) - stirling_error(both).sum(axis=0)
+    value -= deviance(both, np.log(k) + np.array([[log_p], [log_q]])).sum(axis=0)
     value += 0.5 * np.log(k / (2 * np.pi * inner * (k - inner)))
     return np.where(j == 0, k * log_q, np.where(j == k, k * log_p, value))
 
 
-def two_point(step, k, c):
-    """The Curve of k steps with two losses, near the law tilted by exp(cL)."""
+def two_point(step, k, c, least=-np.inf):
+    """The Curve of k steps with two losses, near the law tilted by exp(cL), from ``least`` on."""
     (low, high), (log_q, log_p) = step.losses, step.log_p
     odds = log_p - log_q + c * (high - low)
     centre = k / (1 + np.exp(-np.clip(odds, -700, 700)))
@@ -107,6 +114,8 @@ def two_point(step, k, c):
     first, last = max(0, int(centre - width)), min(k, int(centre + width) + 1)
     if k <= 20_000:
         first, last = 0, k
+    if least > low * k:
+        first = max(first, min(int((least - low * k) / (high - low)) - 1, last - 1))
     j = np.arange(first, last + 1)
     loss = low * (k - j) + high * j
     return curve(
