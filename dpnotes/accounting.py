@@ -17,7 +17,7 @@ import numpy as np
 
 from . import neyman_pearson
 from ._validate import count, nonnegative, open_probability, order, probability, scalar
-from .curves import Direction
+from .directions import Direction
 from .steps import Finite, Gaussian
 
 __all__ = ["PrivacyLoss", "calibrate"]

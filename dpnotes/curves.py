@@ -1,6 +1,5 @@
-"""One direction of a pair of neighbours: every answer is an enclosure (low, value, high).
-
-``method`` picks the cheapest exact way; ``Integral`` is the general one.
+"""delta(epsilon) and epsilon(delta) of a composition of finite losses, as enclosures
+(low, value, high): exact sums, and ``Integral``, which searches along lines and on the lattice.
 """
 
 from math import exp, expm1, inf, log, log1p
@@ -9,131 +8,11 @@ import numpy as np
 
 from . import closed, contour, jumps, lattice
 from .laws import EPS
-from .steps import Finite
 
 __all__ = []
 
 GOOD = 1e-10  # relative width of an enclosure that ends the search for a better one
 TRUSTED = 0.02  # relative error of a tail beyond which a line says nothing
-
-
-class Direction:
-    """P against Q for a composition: a tuple of (step, rounds).
-
-    With probability kept = prod (1 - infinite) no loss is infinite. Given that, each loss follows
-    a probability law again, that of log (P/kept)/Q, so
-
-        delta(e) = 1 - kept + kept delta'(e - log kept),
-
-    where delta' is that of the composition of the conditional laws, whose losses are finite.
-    """
-
-    def __init__(self, parts):
-        self.parts = parts
-        self.top = sum(k * step.top() for step, k in parts)
-        certain = any(step.infinite >= 1 for step, _ in parts)
-        self.log_kept = -inf if certain else sum(k * log1p(-step.infinite) for step, k in parts)
-        self.infinite = 0.0 - expm1(self.log_kept)  # P(L = inf); not -0.0
-        self.given = () if certain else tuple((step.given_finite(), k) for step, k in parts)
-
-    def finite_top(self):
-        """The largest finite loss."""
-        if any(step.top() == inf and not step.infinite for step, _ in self.parts):
-            return inf
-        return sum(k * step.extent(1.0)[1] for step, k in self.parts)
-
-    def delta(self, epsilon):
-        if self.infinite == 1 or epsilon >= self.top:
-            return (self.infinite,) * 3
-        if not self.infinite:
-            return method(self.parts).delta(epsilon)
-        if epsilon >= self.finite_top():
-            return self._rounded((self.infinite,) * 3)
-        found = method(self.given).delta(epsilon - self.log_kept)
-        return self._rounded([self.infinite + exp(self.log_kept) * f for f in found])
-
-    def _rounded(self, found):
-        """With the round-off of ``infinite``, and of a sum with it."""
-        low, value, high = found
-        return low * (1 - 4 * EPS), value, min(1.0, high * (1 + 4 * EPS))
-
-    def epsilon(self, delta):
-        if delta == 1:
-            return 0.0, 0.0, 0.0
-        room = 4 * EPS * delta if self.infinite else 0.0  # the round-off of delta - infinite
-        if delta < self.infinite - room:
-            return inf, inf, inf
-        top = self.finite_top() if self.infinite else self.top
-        if delta == 0:
-            return (max(0.0, top),) * 3
-        if self.infinite:
-            low, value, high = self._given_epsilon(delta - self.infinite, room, top)
-        else:
-            low, value, high = method(self.parts).epsilon(delta)
-        least = min(max(0.0, low, self._least_epsilon(delta, top)), top)
-        high = min(max(high, least), top if delta - self.infinite > room else inf)
-        return least, min(max(value, least), high), high
-
-    def _given_epsilon(self, rest, room, top):
-        """With probability rest - room to rest + room beyond the infinite losses."""
-        curve, kept = method(self.given), exp(self.log_kept)
-        pad = 4 * EPS * self.log_kept
-        low = curve.epsilon(min(1.0, (rest + room) / kept))[0] + self.log_kept + pad
-        value = high = inf
-        if rest > 0:
-            value = curve.epsilon(min(1.0, rest / kept))[1] + self.log_kept
-        if rest == 0:
-            value = top
-        if rest > room:
-            high = curve.epsilon(min(1.0, (rest - room) / kept))[2] + self.log_kept - pad
-        return low, value, high
-
-    def _least_epsilon(self, delta, top):
-        """Below epsilon: delta(e) >= infinite + w (1 - exp(e - top)), w the probability of top.
-
-        Where delta is near that the last digit of w decides, so w is taken low by its round-off:
-        a logarithm is off by EPS of itself and of the loss it was found from (``flipped``).
-        """
-        weights = [(k, step.log_at_top()) for step, k in self.parts]
-        rounding = 4 * EPS * (abs(top) + sum(k * (2 - log_p) for k, log_p in weights))
-        weight = exp(sum(k * log_p for k, log_p in weights) - rounding)
-        rest = delta - self.infinite * (1 - 4 * EPS)
-        if not rest < weight:
-            return 0.0
-        return top + log1p(-rest / weight) * (1 + 1e-9) - 1e-14 * top
-
-    def certainly_meets(self, epsilon, delta):
-        """Whether the closed form, or Chernoff's bound (the best RDP bound), shows (epsilon,
-        delta)-DP with room for its round-off, and for that of log delta < 0."""
-        if self.infinite or not 0 < delta < 1 or not 0 < epsilon < inf:
-            return False
-        curve, target = method(self.parts), (1 + EPS) * log(delta)
-        if isinstance(curve, closed.Single):
-            return curve.log_bound(epsilon, 1) < target
-        return contour.is_below(self.parts, epsilon, target)
-
-    def renyi(self, alpha):
-        if self.infinite:
-            return inf
-        if alpha == 1:
-            return sum(k * step.mean() for step, k in self.parts)
-        if alpha == inf:
-            return self.top
-        return contour.total_at(self.parts, alpha - 1) / (alpha - 1)
-
-
-def method(parts):
-    """The way to compute this composition of finite losses."""
-    step, k = parts[0]
-    if len(parts) == 1 and k == 1 and closed.has_closed_form(step):
-        return closed.Single(step)
-    if all(isinstance(step, Finite) for step, _ in parts):
-        if len(parts) == 1 and len(step.losses) == 2:
-            return Binomial(step, k)
-        exact = lattice.enumerated(parts)
-        if exact is not None:
-            return Exact(exact, 2e-13 * float(np.abs(exact.loss).max()))
-    return Integral(parts)
 
 
 class Exact:
@@ -194,7 +73,7 @@ class Integral:
             found = narrowest(found, jumps_delta(self.parts, epsilon, start[2]))
         if found is None or found[2] - found[0] > 1e-8 * found[1]:
             found = narrowest(found, lattice_delta(self.parts, epsilon, start))
-        return found
+        return safe(found)
 
     def epsilon(self, delta):
         differ = sum(k * log1p(-closed.total_variation(step)) for step, k in self.parts)
@@ -209,12 +88,17 @@ class Integral:
         found = narrowest(found, jumps_epsilon(self.parts, log(delta)))
         if found is None or found[2] - found[0] > 1e-8 * found[1]:
             found = narrowest(found, lattice_epsilon(self.parts, log(delta)))
-        low, value, high = found
-        return low, value if high - low <= 1e-10 * value else high, high
+        return safe(found)
 
     def _may_need_none(self, delta):
         """Whether the saddle-point approximation says that delta(0) is below or near delta."""
         return contour.saddle_at(self.parts, 1, 0.0)[2] < log(delta) + 1
+
+
+def safe(found):
+    """The high end as the value, where an enclosure is not tight."""
+    low, value, high = found
+    return low, value if high - low <= GOOD * value else high, high
 
 
 def narrowest(first, second):
@@ -235,8 +119,8 @@ def contour_delta(line, side, epsilon):
     found = tail * (1 - below), tail, min(1.0, tail * (1 + above))
     if side > 0:
         return found
-    safe = 1 - found[0]  # the trapezoid over-reports 1 - delta
-    return 1 - found[2], safe, safe
+    most = 1 - found[0]  # the trapezoid over-reports 1 - delta
+    return 1 - found[2], most, most
 
 
 def jumps_delta(parts, epsilon, log_guess):

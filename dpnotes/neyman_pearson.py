@@ -17,7 +17,8 @@ from math import exp, expm1, inf, log
 import numpy as np
 
 from . import closed, contour, lattice
-from .curves import Binomial, Exact, Integral, method
+from .curves import Binomial, Exact, Integral
+from .directions import method
 from .thresholds import (
     NEVER,
     NoLineError,

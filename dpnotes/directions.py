@@ -1,0 +1,134 @@
+"""One direction of a pair of neighbours: infinite losses set apart, and how to compute the rest.
+
+Every answer is an enclosure (low, value, high).
+"""
+
+from math import exp, expm1, inf, log, log1p
+
+import numpy as np
+
+from . import closed, contour, lattice
+from .curves import Binomial, Exact, Integral
+from .laws import EPS
+from .steps import Finite
+
+__all__ = []
+
+
+class Direction:
+    """P against Q for a composition: a tuple of (step, rounds).
+
+    With probability kept = prod (1 - infinite) no loss is infinite. Given that, each loss follows
+    a probability law again, that of log (P/kept)/Q, so
+
+        delta(e) = 1 - kept + kept delta'(e - log kept),
+
+    where delta' is that of the composition of the conditional laws, whose losses are finite.
+    """
+
+    def __init__(self, parts):
+        self.parts = parts
+        self.top = sum(k * step.top() for step, k in parts)
+        certain = any(step.infinite >= 1 for step, _ in parts)
+        self.log_kept = -inf if certain else sum(k * log1p(-step.infinite) for step, k in parts)
+        self.infinite = 0.0 - expm1(self.log_kept)  # P(L = inf); not -0.0
+        self.given = () if certain else tuple((step.given_finite(), k) for step, k in parts)
+
+    def finite_top(self):
+        """The largest finite loss."""
+        if any(step.top() == inf and not step.infinite for step, _ in self.parts):
+            return inf
+        return sum(k * step.extent(1.0)[1] for step, k in self.parts)
+
+    def delta(self, epsilon):
+        if self.infinite == 1 or epsilon >= self.top:
+            return (self.infinite,) * 3
+        if not self.infinite:
+            return method(self.parts).delta(epsilon)
+        if epsilon >= self.finite_top():
+            return self._rounded((self.infinite,) * 3)
+        found = method(self.given).delta(epsilon - self.log_kept)
+        return self._rounded([self.infinite + exp(self.log_kept) * f for f in found])
+
+    def _rounded(self, found):
+        """With the round-off of ``infinite``, and of a sum with it."""
+        low, value, high = found
+        return low * (1 - 4 * EPS), value, min(1.0, high * (1 + 4 * EPS))
+
+    def epsilon(self, delta):
+        if delta == 1:
+            return 0.0, 0.0, 0.0
+        room = 4 * EPS * delta if self.infinite else 0.0  # the round-off of delta - infinite
+        if delta < self.infinite - room:
+            return inf, inf, inf
+        top = self.finite_top() if self.infinite else self.top
+        if delta == 0:
+            return (max(0.0, top),) * 3
+        if self.infinite:
+            low, value, high = self._given_epsilon(delta - self.infinite, room, top)
+        else:
+            low, value, high = method(self.parts).epsilon(delta)
+        least = min(max(0.0, low, self._least_epsilon(delta, top)), top)
+        high = min(max(high, least), top if delta - self.infinite > room else inf)
+        return least, min(max(value, least), high), high
+
+    def _given_epsilon(self, rest, room, top):
+        """With probability rest - room to rest + room beyond the infinite losses."""
+        curve, kept = method(self.given), exp(self.log_kept)
+        pad = 4 * EPS * self.log_kept
+        low = curve.epsilon(min(1.0, (rest + room) / kept))[0] + self.log_kept + pad
+        value = high = inf
+        if rest > 0:
+            value = curve.epsilon(min(1.0, rest / kept))[1] + self.log_kept
+        if rest == 0:
+            value = top
+        if rest > room:
+            high = curve.epsilon(min(1.0, (rest - room) / kept))[2] + self.log_kept - pad
+        return low, value, high
+
+    def _least_epsilon(self, delta, top):
+        """Below epsilon: delta(e) >= infinite + w (1 - exp(e - top)), w the probability of top.
+
+        Where delta is near that the last digit of w decides, so w is taken low by its round-off:
+        a logarithm is off by EPS of itself and of the loss it was found from (``flipped``).
+        """
+        weights = [(k, step.log_at_top()) for step, k in self.parts]
+        rounding = 4 * EPS * (abs(top) + sum(k * (2 - log_p) for k, log_p in weights))
+        weight = exp(sum(k * log_p for k, log_p in weights) - rounding)
+        rest = delta - self.infinite * (1 - 4 * EPS)
+        if not rest < weight:
+            return 0.0
+        return top + log1p(-rest / weight) * (1 + 1e-9) - 1e-14 * top
+
+    def certainly_meets(self, epsilon, delta):
+        """Whether the closed form, or Chernoff's bound (the best RDP bound), shows (epsilon,
+        delta)-DP with room for its round-off, and for that of log delta < 0."""
+        if self.infinite or not 0 < delta < 1 or not 0 < epsilon < inf:
+            return False
+        curve, target = method(self.parts), (1 + EPS) * log(delta)
+        if isinstance(curve, closed.Single):
+            return curve.log_bound(epsilon, 1) < target
+        return contour.is_below(self.parts, epsilon, target)
+
+    def renyi(self, alpha):
+        if self.infinite:
+            return inf
+        if alpha == 1:
+            return sum(k * step.mean() for step, k in self.parts)
+        if alpha == inf:
+            return self.top
+        return contour.total_at(self.parts, alpha - 1) / (alpha - 1)
+
+
+def method(parts):
+    """The way to compute this composition of finite losses."""
+    step, k = parts[0]
+    if len(parts) == 1 and k == 1 and closed.has_closed_form(step):
+        return closed.Single(step)
+    if all(isinstance(step, Finite) for step, _ in parts):
+        if len(parts) == 1 and len(step.losses) == 2:
+            return Binomial(step, k)
+        exact = lattice.enumerated(parts)
+        if exact is not None:
+            return Exact(exact, 2e-13 * float(np.abs(exact.loss).max()))
+    return Integral(parts)
