@@ -16,6 +16,7 @@ height Y leaves out at most sup_{y>Y} |exp K(c+iy)| exp(-c e) / (pi Y). What is 
 """
 
 from dataclasses import dataclass
+from math import log, sqrt
 
 import numpy as np
 
@@ -125,15 +126,15 @@ def saddle_for(parts, side, log_tail):
 
 def log_limit(parts, side):
     """The largest t worth a look."""
-    return np.log(min(min(step.tilt_limit(800.0) for step, _ in parts), 1e25)) if side > 0 else 60.0
+    return log(min(min(step.tilt_limit(800.0) for step, _ in parts), 1e25)) if side > 0 else 60.0
 
 
 def scale(parts, side):
     """A t beyond most saddle points: c = 40 standard deviations of the loss, inverted."""
     if side < 0:
         return 5.0
-    spread = max(np.sqrt(derivatives(parts, np.zeros(1))[2][0]), 1e-100)
-    return min(np.log(40 / spread), log_limit(parts, side))
+    spread = max(sqrt(sum(k * step.spread() ** 2 for step, k in parts)), 1e-100)
+    return min(log(40 / spread), log_limit(parts, side))
 
 
 def _locate(parts, side, column, target):
@@ -151,7 +152,7 @@ def _locate(parts, side, column, target):
     for _ in range(8):
         values = np.maximum.accumulate(column(found))
         i = min(max(int(np.searchsorted(values, target)), 1), len(t) - 1)
-        if values[i] - values[i - 1] < 1.0:
+        if values[i] - values[i - 1] < 4.0:
             break
         t = np.linspace(t[i - 1], t[i], 9)
         found = saddles(parts, side, t)
@@ -190,7 +191,7 @@ def chernoff_epsilon(parts, log_tail):
 
 
 def plan(parts, side, c, epsilon, log_tail):
-    """(c, P, rivals): the line with the shortest period whose aliases are negligible.
+    """(c, P, rivals, K''(c)): the line with the shortest period whose aliases are negligible.
 
     The alias at m < 0 is bounded by a rival c' < c, that at m > 0 by one at c' > c, each by
     exp(A' - |c - c'| P) with A' = K(c') + C(c') - c' e; all are read from one table of K.
@@ -199,7 +200,8 @@ def plan(parts, side, c, epsilon, log_tail):
     shifts = np.concatenate([-near[::-1], [0.0], near])
     t = (np.log(c) if side > 0 else np.log(-1 / c - 1)) + shifts
     table = abscissa(side, t)
-    values = derivatives(parts, table)[0] + chernoff(table)
+    cumulant, _, variance = derivatives(parts, table)
+    values = cumulant + chernoff(table)
     ends, at_ends = ([0.0], [0.0]) if side > 0 else ([-1.0, 0.0], [0.0, 0.0])
     rivals = np.array([np.concatenate([ends, table]), np.concatenate([at_ends, values])])
     exponent = rivals[1] - rivals[0] * epsilon - log_tail - np.log(TOLERANCE)
@@ -209,16 +211,16 @@ def plan(parts, side, c, epsilon, log_tail):
         period = exponent / np.abs(gap)
     above = np.where(gap > 0, period, np.inf).min(axis=1)
     below = np.where(gap < 0, period, np.inf).min(axis=1)
-    loss = values - chernoff(table) - table * epsilon + log_kernel(table)
+    loss = cumulant - table * epsilon + log_kernel(table)
     cost = np.where(loss < max(loss.min() + 2.5, log_tail), np.maximum(above, below), np.inf)
     best = int(np.argmin(cost))
-    return float(table[best]), 1.001 * float(cost[best]), rivals
+    return float(table[best]), 1.001 * float(cost[best]), rivals, float(variance[best])
 
 
-def cut_height(parts, c, log_room, most):
+def cut_height(parts, c, variance, log_room, most):
     """Least Y found, and its bound, with sup_{y>Y} |exp(K(c+iy) - K(c))| / (pi Y) <= e^log_room."""
     ceilings = [(k, step.ceiling(c)) for step, k in parts]
-    height = 5 / np.sqrt(float(derivatives(parts, np.array([c]))[2][0]) + 1 / c**2)
+    height = 5 / sqrt(variance + 1 / c**2)
     while height <= most:
         bound = sum(k * ceiling(height) for k, ceiling in ceilings) - np.log(np.pi * height)
         if bound <= log_room:
@@ -230,12 +232,12 @@ def cut_height(parts, c, log_room, most):
 def line(parts, side, start):
     """The line for a saddle point ``start`` = (c, e, log tail), or None if it is too long."""
     _, epsilon, log_tail = start
-    c, period, rivals = plan(parts, side, *start)
+    c, period, rivals, variance = plan(parts, side, *start)
     if not np.isfinite(period):
         return None
     cumulant = total_at(parts, c)
     log_room = log_tail - (cumulant - c * epsilon) + np.log(TOLERANCE)
-    height, log_cut = cut_height(parts, c, log_room, MOST_WORK * 2 * np.pi / period)
+    height, log_cut = cut_height(parts, c, variance, log_room, MOST_WORK * 2 * np.pi / period)
     if height is None:
         return None
     nodes = int(np.ceil(height * period / (2 * np.pi))) + 1

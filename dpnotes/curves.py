@@ -90,6 +90,12 @@ class Integral:
             found = narrowest(found, lattice_epsilon(self.parts, log(delta)))
         return safe(found)
 
+    def is_below(self, epsilon, delta):
+        """Whether a line shows delta(epsilon) <= delta."""
+        start = contour.saddle_at(self.parts, 1, epsilon)
+        found = contour_delta(contour.line(self.parts, 1, start), 1, epsilon)
+        return found is not None and found[2] <= delta
+
     def _may_need_none(self, delta):
         """Whether the saddle-point approximation says that delta(0) is below or near delta."""
         return contour.saddle_at(self.parts, 1, 0.0)[2] < log(delta) + 1

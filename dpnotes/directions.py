@@ -101,14 +101,16 @@ class Direction:
         return top + log1p(-rest / weight) * (1 + 1e-9) - 1e-14 * top
 
     def certainly_meets(self, epsilon, delta):
-        """Whether the closed form, or Chernoff's bound (the best RDP bound), shows (epsilon,
-        delta)-DP with room for its round-off, and for that of log delta < 0."""
+        """Whether the closed form, Chernoff's bound (the best RDP bound) or one line shows
+        (epsilon, delta)-DP with room for its round-off, and for that of log delta < 0."""
         if self.infinite or not 0 < delta < 1 or not 0 < epsilon < inf:
             return False
         curve, target = method(self.parts), (1 + EPS) * log(delta)
         if isinstance(curve, closed.Single):
             return curve.log_bound(epsilon, 1) < target
-        return contour.is_below(self.parts, epsilon, target)
+        if contour.is_below(self.parts, epsilon, target):
+            return True
+        return isinstance(curve, Integral) and curve.is_below(epsilon, delta)
 
     def renyi(self, alpha):
         if self.infinite:

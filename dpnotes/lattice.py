@@ -270,7 +270,7 @@ def convolved(laws, grid, lam):
 
 def window(parts, start):
     """The grid for a saddle point (c, e, log tail): fine, and as long as aliases demand."""
-    c, period, _ = contour.plan(parts, 1, *start)
+    c, period, *_ = contour.plan(parts, 1, *start)
     width = sum(k * (step.top() - step.bottom()) for step, k in parts)
     longest = max(np.ptp(step.extent(c)) for step, _ in parts)
     period = 1.15 * min(period, width)

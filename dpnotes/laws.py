@@ -5,6 +5,7 @@ rounds log E exp(zL) of one round is needed to 1e-21.
 """
 
 from functools import lru_cache
+from math import factorial
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,8 @@ import numpy as np
 __all__ = []
 
 EPS = np.finfo(float).eps
-SMALL = 0.5  # below this, exp(w) - 1 - w is summed as a series
+SMALL = 0.5  # below this, exp(w) - 1 - w is summed as a series, w^2 (1/2! + w/3! + ...)
+EXCESS = [1 / factorial(n) for n in range(2, 16)]
 
 
 class Law(NamedTuple):
@@ -31,11 +33,12 @@ def exp_excess(w):
     """exp(w) - 1 - w >= 0 without cancellation."""
     w = np.asarray(w, dtype=float)
     v = np.clip(w, -SMALL, SMALL)
-    series = np.ones_like(v)
-    for n in range(16, 2, -1):
-        series = 1 + series * v / n
+    series = np.full_like(v, EXCESS[-1])
+    for coefficient in EXCESS[-2::-1]:
+        series *= v
+        series += coefficient
     with np.errstate(over="ignore"):
-        return np.where(np.abs(w) <= SMALL, 0.5 * v * v * series, np.expm1(w) - w)
+        return np.where(np.abs(w) <= SMALL, v * v * series, np.expm1(w) - w)
 
 
 def mean_excess(log_p, w):
@@ -111,52 +114,33 @@ def line_of_law(law, c, y):
 
 
 def mean_phase(weights, loss, sizes, y):
-    """log sum_j weights_j exp(iy loss_j), and a bound on its rounding error.
+    """log sum_j weights_j exp(iy loss_j) for equally spaced y, and a bound on its rounding error.
 
-    The weights sum to 1, so this is log(1 + sum_j weights_j (exp(iy loss_j) - 1)), whose terms are
-    small where y is. ``sizes`` are the relative errors of the weights in units of round-off; they
-    are independent between the terms, up to a common one of a few units.
+    The weights sum to 1, so this is log(1 + sum_j weights_j R(y loss_j)), R(a) = exp(ia) - 1, whose
+    terms are small where y is. With coarse and fine steps, R(a + b) = R(a) + R(b) + R(a) R(b), so
+    n values of y cost one matrix product and 2 sqrt(n) exponentials of the losses. ``sizes`` are
+    the relative errors of the weights in units of round-off; they are independent between the
+    terms, up to a common one of a few units.
     """
-    u, v, noise = np.empty_like(y), np.empty_like(y), np.empty_like(y)
-    for part in blocks(len(y), len(loss)):
-        size = np.abs(weights) * np.exp(-y[part][0] * loss.imag)
-        kept = size > 1e-26  # of the others, exp(iy loss) has vanished
-        rise = rises(y[part], loss[kept]) @ weights[kept] - weights[~kept].sum()
-        u[part], v[part] = rise.real, rise.imag
-        moved = np.minimum(y[part][-1] * np.abs(loss), 2.0)
-        moved *= np.abs(weights)
-        noise[part] = EPS * (4 * np.linalg.norm(moved * sizes) + 4 * moved.sum())
-    value = log1p_complex(u, v)
-    return value, noise * np.exp(-value.real)
-
-
-def rises(y, loss):
-    """exp(i y loss) - 1, a row for each of equally spaced y, each to full relative accuracy.
-
-    By doubling, with exp(a+b) - 1 = A + B + AB: 2^n rows cost n exponentials of a row.
-    """
-    table = np.empty((len(y), len(loss)), dtype=complex)
-    table[0], done = expm1_i(y[0] * loss), 1
-    while done < len(y):
-        more = min(done, len(y) - done)
-        step = expm1_i((y[done] - y[0]) * loss)
-        np.multiply(table[:more], 1 + step, out=table[done : done + more])
-        table[done : done + more] += step
-        done += more
-    return table
+    stride = max(1, int(np.sqrt(len(y))))
+    coarse, fine = y[::stride], y[:stride] - y[0]
+    far, near = (expm1_i(np.multiply.outer(part, loss)) for part in (coarse, fine))
+    rise = (far @ weights)[:, None] + near @ weights + (far * weights) @ near.T
+    rise = rise.ravel()[: len(y)]
+    value = log1p_complex(rise.real, rise.imag)
+    moved = np.minimum(np.multiply.outer(coarse + fine[-1], np.abs(loss)), 2.0) * np.abs(weights)
+    noise = EPS * (4 * np.linalg.norm(moved * sizes, axis=1) + 4 * moved.sum(axis=1))
+    return value, np.repeat(noise, stride)[: len(y)] * np.exp(-value.real)
 
 
 def expm1_i(a):
     """exp(ia) - 1 for real or complex a."""
-    shrink, turn = np.exp(-a.imag), a.real
-    real = np.expm1(-a.imag) * np.cos(turn) - 2 * np.sin(turn / 2) ** 2
-    return real + 1j * shrink * np.sin(turn)
-
-
-def blocks(rows, columns):
-    """Slices of rows that keep a table small enough for the cache."""
-    size = max(16, 40_000 // columns)
-    return [slice(start, start + size) for start in range(0, rows, size)]
+    half = 0.5 * a.real
+    sine, cosine = np.sin(half), np.cos(half)
+    turned = -2 * sine * sine + 2j * sine * cosine
+    if np.isrealobj(a):
+        return turned
+    return turned * np.exp(-a.imag) + np.expm1(-a.imag)
 
 
 def mixed_loss(u, rate):

@@ -23,7 +23,7 @@ from .steps import Step
 
 __all__ = []
 
-SHIFTS = np.append(np.geomspace(1e-5, 1.0, 16), [1.4, 1.9, 2.4])  # d / sigma^2
+SHIFTS = np.append(np.geomspace(1e-5, 1.0, 11), [1.4, 1.9, 2.4])  # d / sigma^2
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,11 @@ class SampledGaussian(Step):
         """An x beyond which p has a probability of at most exp(log_mass)."""
         sampled = 1 - self.sigma * ndtri_exp(min(log_mass - log(2 * self.rate), 0.0))
         return float(max(sampled, -self.sigma * ndtri_exp(log_mass - log(2))))
+
+    def spread(self):
+        """That of rate (e^u - 1), or of a loss of 1/sigma^2 at this rate, if that is less."""
+        far = self.sigma**-2
+        return sqrt(self.rate) * min(far, sqrt(self.rate * expm1(min(far, 700.0))))
 
     def tilt_limit(self, log_delta):
         """Beyond this c, the tilted law costs more than log_delta: cK' - K > log_delta."""

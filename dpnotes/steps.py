@@ -19,6 +19,7 @@ Each kind of step answers the same few questions about the law of L; the numeric
 """
 
 from dataclasses import dataclass, replace
+from math import sqrt
 
 import numpy as np
 
@@ -60,6 +61,10 @@ class Step:
     def cumulant(self, z):
         z = np.asarray(z, dtype=float)
         return log_moment(self.law(float(np.max(z)), 0.0), z)
+
+    def spread(self):
+        """The standard deviation of the loss, roughly."""
+        return sqrt(float(self.derivatives(np.zeros(1))[2][0]))
 
     def cumulant_at(self, c):
         """K at one c."""
