@@ -25,8 +25,8 @@ from .laws import EPS
 __all__ = []
 
 TOLERANCE = 1e-14  # of aliases and of the cut, relative to the tail
-MOST_WORK = 60_000_000  # nodes along the line times values of the loss
-MOST_NODES = 120_000
+MOST_WORK = 500_000_000  # nodes along the line times values of the loss: half a second
+MOST_NODES = 400_000
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ LARGE = 1.0  # and a loss that is one in any case
 SPANS = (10.0, 50.0)  # of the losses of one class of jumps
 NOTHING = 33  # exp(-33) of delta may be left out,
 BARELY = 14  # and exp(-14) where there is no line for it
-MOST_WORK = 100_000_000  # of all lines together, see ``contour``
+MOST_WORK = 1_000_000_000  # of all lines together, see ``contour``
 SEVERAL = 8  # terms: then delta is reached by more than one jump
 MOST_TERMS = 120
 
