@@ -5,7 +5,7 @@ of neighbours (a person added, a person removed) are computed, and the worse one
 each direction the cheapest exact method answers:
 
 1. one step: a closed form (``closed``);
-2. few finite losses: the exact sum (``lattice``);
+2. few finite losses: the exact sum (``discrete``);
 3. anything else: the contour integral (``contour``), in time independent of the number of rounds;
 4. where a few rare large losses spoil that: one such integral for each number of them (``jumps``);
 5. where all of these decay too slowly: a fine lattice, on the safe side (``lattice``).

@@ -6,7 +6,7 @@ from math import exp, expm1, inf, log, log1p
 
 import numpy as np
 
-from . import closed, contour, jumps, lattice
+from . import closed, contour, discrete, jumps, lattice
 from .laws import EPS
 
 __all__ = []
@@ -46,7 +46,7 @@ class Binomial:
     def _curve(self, find, value):
         start = find(((self.step, self.k),), 1, value) if self.k > 20_000 else (0.0,)
         shift = 4 * EPS * self.k * max(map(abs, self.step.losses))
-        return Exact(lattice.two_point(self.step, self.k, start[0], least=0.0), shift)
+        return Exact(discrete.two_point(self.step, self.k, start[0], least=0.0), shift)
 
     def delta(self, epsilon):
         return self._curve(contour.saddle_at, epsilon).delta(epsilon)

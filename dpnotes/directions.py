@@ -7,7 +7,7 @@ from math import exp, expm1, inf, log, log1p
 
 import numpy as np
 
-from . import closed, contour, lattice
+from . import closed, contour, discrete
 from .curves import Binomial, Exact, Integral
 from .laws import EPS
 from .steps import Finite
@@ -130,7 +130,7 @@ def method(parts):
     if all(isinstance(step, Finite) for step, _ in parts):
         if len(parts) == 1 and len(step.losses) == 2:
             return Binomial(step, k)
-        exact = lattice.enumerated(parts)
+        exact = discrete.enumerated(parts)
         if exact is not None:
             return Exact(exact, 2e-13 * float(np.abs(exact.loss).max()))
     return Integral(parts)

@@ -16,7 +16,7 @@ from math import exp, expm1, inf, log
 
 import numpy as np
 
-from . import closed, contour, lattice
+from . import closed, contour, discrete, lattice
 from .curves import Binomial, Exact, Integral
 from .directions import method
 from .thresholds import (
@@ -103,7 +103,7 @@ def of_binomial(curve, alpha):
     """``along_edges`` of the window of the binomial law where level = alpha."""
     parts = ((curve.step, curve.k),)
     if curve.k <= 20_000:
-        return along_edges(lattice.two_point(curve.step, curve.k, 0.0), alpha, missed_below)
+        return along_edges(discrete.two_point(curve.step, curve.k, 0.0), alpha, missed_below)
     centre, width = centre_and_width(parts)
     least = curve.k * curve.step.bottom()
     epsilon = crossing(
@@ -112,7 +112,7 @@ def of_binomial(curve, alpha):
     side = 1 if epsilon >= centre else -1
     c = contour.saddle_at(parts, side, epsilon)[0]
     missed = missed_above if side > 0 else missed_below
-    return along_edges(lattice.two_point(curve.step, curve.k, c), alpha, missed)
+    return along_edges(discrete.two_point(curve.step, curve.k, c), alpha, missed)
 
 
 @dataclass(frozen=True)
