@@ -196,6 +196,7 @@ def plan(parts, side, c, epsilon, log_tail):
     The alias at m < 0 is bounded by a rival c' < c, that at m > 0 by one at c' > c, each by
     exp(A' - |c - c'| P) with A' = K(c') + C(c') - c' e; all are read from one table of K.
     """
+    limit = min(step.smooth_limit() for step, _ in parts)
     near = np.geomspace(0.003, 2.0, 14)
     shifts = np.concatenate([-near[::-1], [0.0], near])
     t = (np.log(c) if side > 0 else np.log(-1 / c - 1)) + shifts
@@ -213,6 +214,7 @@ def plan(parts, side, c, epsilon, log_tail):
     below = np.where(gap < 0, period, np.inf).min(axis=1)
     loss = cumulant - table * epsilon + log_kernel(table)
     cost = np.where(loss < max(loss.min() + 2.5, log_tail), np.maximum(above, below), np.inf)
+    cost = np.where(table <= limit, cost, np.inf)
     best = int(np.argmin(cost))
     return float(table[best]), 1.001 * float(cost[best]), rivals, float(variance[best])
 

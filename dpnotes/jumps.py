@@ -11,7 +11,7 @@ and each term is a moment generating function of a measure that has one peak: it
 its own line. The factor Phi is smooth, so J(c + iy) decays fast.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from math import exp, hypot, inf, lgamma, log, prod
 
@@ -30,6 +30,7 @@ LARGE = 1.0  # and a loss that is one in any case
 SPANS = (10.0, 50.0)  # of the losses of one class of jumps
 NOTHING = 33  # exp(-33) of delta may be left out,
 BARELY = 14  # and exp(-14) where there is no line for it
+REACH = 24.0  # widths, beyond which a class of jumps is cut off
 MOST_WORK = 1_000_000_000  # of all lines together, see ``contour``
 SEVERAL = 8  # terms: then delta is reached by more than one jump
 MOST_TERMS = 120
@@ -49,8 +50,13 @@ class Between(SampledGaussian):
     high: float = 0.0
     width: float = 1.0
 
+    def smooth_limit(self):
+        """At most this c leaves exp(-80) of the tilted law at the upper end of the window."""
+        end = self.high + REACH * self.width
+        return (0.5 * REACH**2 - 80) / float(self.loss(end) - self.loss(self.high))
+
     def tilt_limit(self, log_delta):
-        return 2e3 / float(self.loss(self.high))
+        return self.smooth_limit()
 
     def masses(self):
         """The probability of these outcomes and of the others, each under p and under q."""
@@ -72,9 +78,11 @@ class Between(SampledGaussian):
         return 0.5 * (height / self.sigma) ** 2 + 0.5 * (height / self.width) ** 2
 
     def _window(self, c):
+        """Up to REACH widths beyond both edges: what lies there has no weight to speak of. If a
+        tilt makes it the most of all, the sum over nodes bounds it from above."""
         low, high = super()._window(c)
-        low = max(low, self.low - 12 * self.width)
-        return low, max(min(high, self.high + 12 * self.width), low + self.width)
+        low, beyond = max(low, self.low - REACH * self.width), self.high + REACH * self.width
+        return low, max(min(high, beyond), low + self.width)
 
     def _at(self, x, log_weight):
         law = super()._at(x, log_weight + self._log_weight(x))
@@ -118,11 +126,12 @@ def classes(step, k, loss, span, log_mass):
     """A sampled Gaussian step without its jumps, then its jumps by size, the losses of each class
     within a factor of ``span``: those over this loss, or fewer, so that only a few are expected in
     k rounds. Outcomes so far out that their probability is below exp(log_mass) are in none."""
-    width, few = (0.05, 1) if loss < LARGE else (0.2, 5)
-    width *= step.sigma**2
+    share, few = (0.05, 1) if loss < LARGE else (0.2, 5)
+    width = min(share * step.sigma**2, 0.25 * step.sigma)
+    noisy = replace(step, sigma=hypot(step.sigma, width))
     loss = np.float64(max(loss, step.rate / 3))
     first = max(float(step.outcome(loss)), step.far_end(min(log(few / k), -0.1)))
-    last = max(step.far_end(log_mass), first + width)
+    last = max(noisy.far_end(log_mass), first + width)
     least, most = float(step.loss(first)), float(step.loss(last))
     count = 1 + max(0, int(log(min(most, LARGE) / least) / log(span)))
     between_jumps = step.outcome(np.geomspace(least, most, count + 1)[1:-1])

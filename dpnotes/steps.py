@@ -54,6 +54,10 @@ class Step:
         """The step given that its loss is finite, P/(1 - infinite) against Q."""
         return self
 
+    def smooth_limit(self):
+        """The largest c for a line; K is only a bound beyond."""
+        return np.inf
+
     def bottom(self):
         """The least loss."""
         return -self.flipped().top()
