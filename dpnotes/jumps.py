@@ -11,7 +11,7 @@ and each term is a moment generating function of a measure that has one peak: it
 its own line. The factor Phi is smooth, so J(c + iy) decays fast.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from math import exp, hypot, inf, lgamma, log, prod
 
@@ -117,16 +117,18 @@ class Factor(Step):
 def classes(step, k, loss, span, log_mass):
     """A sampled Gaussian step without its jumps, then its jumps by size, the losses of each class
     within a factor of ``span``: those over this loss, or fewer, so that only a few are expected in
-    k rounds. Outcomes so far out that their probability is below exp(log_mass) are in none."""
+    k rounds. Outcomes so far out that x + width Z is there with a probability below exp(log_mass)
+    are in none."""
     width, few = (0.05, 1) if loss < LARGE else (0.2, 5)
     width *= step.sigma**2
     loss = np.float64(max(loss, step.rate / 3))
     first = max(float(step.outcome(loss)), step.far_end(min(log(few / k), -0.1)))
-    last = max(step.far_end(log_mass), first + width)
+    spread = hypot(step.sigma, width)  # of x + width Z
+    last = max(replace(step, sigma=spread).far_end(log_mass), first + width)
     least, most = float(step.loss(first)), float(step.loss(last))
     count = 1 + max(0, int(log(min(most, LARGE) / least) / log(span)))
     between_jumps = step.outcome(np.geomspace(least, most, count + 1)[1:-1])
-    edges = [-40 * step.sigma, first, *between_jumps.tolist(), last]
+    edges = [-40 * spread, first, *between_jumps.tolist(), last]
     return [
         Between(step.sigma, step.rate, low=low, high=high, width=width)
         for low, high in pairwise(edges)
