@@ -8,7 +8,6 @@ from math import comb, exp, hypot, log
 
 import numpy as np
 import pytest
-from evidence import at_most, equal, holds, must_fail
 from scipy.special import ndtr
 from scipy.stats import binom
 
@@ -16,6 +15,7 @@ import dpnotes as dp
 from dpnotes import contour, jumps
 from dpnotes.laws import log_sum_exp
 from dpnotes.sampled import SampledGaussian
+from evidence import at_most, equal, holds, must_fail
 
 
 def drawn(count, seed=0):
