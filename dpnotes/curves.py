@@ -12,6 +12,7 @@ from .laws import EPS
 __all__ = []
 
 GOOD = 1e-10  # relative width of an enclosure that ends the search for a better one
+TIGHT = 2e-12  # and one that is round-off alone
 TRUSTED = 0.02  # relative error of a tail beyond which a line says nothing
 
 
@@ -82,7 +83,7 @@ class Integral:
         side = 1 if delta <= 0.5 else -1
         found = contour_epsilon(self.parts, side, log(delta) if side > 0 else log1p(-delta))
         if found is not None and found[2] - found[0] <= GOOD * found[1]:
-            return found
+            return safe(found)
         if self._may_need_none(delta) and self.delta(0.0)[2] <= delta:
             return 0.0, 0.0, 0.0
         found = narrowest(found, jumps_epsilon(self.parts, log(delta)))
@@ -102,9 +103,9 @@ class Integral:
 
 
 def safe(found):
-    """The high end as the value, where an enclosure is not tight."""
+    """The high end as the value, where more than round-off lies between."""
     low, value, high = found
-    return low, value if high - low <= GOOD * value else high, high
+    return low, value if high - low <= TIGHT * value else high, high
 
 
 def narrowest(first, second):

@@ -80,9 +80,11 @@ class Between(SampledGaussian):
     def _window(self, c):
         """Up to REACH widths beyond both edges: what lies there has no weight to speak of. If a
         tilt makes it the most of all, the sum over nodes bounds it from above."""
+        end = self.high + REACH * self.width
+        if self.low > 0:
+            return self.low - REACH * self.width, end
         low, high = super()._window(c)
-        low, beyond = max(low, self.low - REACH * self.width), self.high + REACH * self.width
-        return low, max(min(high, beyond), low + self.width)
+        return low, min(high, end)
 
     def _at(self, x, log_weight):
         law = super()._at(x, log_weight + self._log_weight(x))
@@ -125,17 +127,18 @@ class Factor(Step):
 def classes(step, k, loss, span, log_mass):
     """A sampled Gaussian step without its jumps, then its jumps by size, the losses of each class
     within a factor of ``span``: those over this loss, or fewer, so that only a few are expected in
-    k rounds. Outcomes so far out that their probability is below exp(log_mass) are in none."""
+    k rounds. Outcomes so far out that x + width Z is there with a probability below exp(log_mass)
+    are in none."""
     share, few = (0.05, 1) if loss < LARGE else (0.2, 5)
     width = min(share * step.sigma**2, 0.25 * step.sigma)
-    noisy = replace(step, sigma=hypot(step.sigma, width))
+    noisy = replace(step, sigma=hypot(step.sigma, width))  # x + width Z
     loss = np.float64(max(loss, step.rate / 3))
     first = max(float(step.outcome(loss)), step.far_end(min(log(few / k), -0.1)))
     last = max(noisy.far_end(log_mass), first + width)
     least, most = float(step.loss(first)), float(step.loss(last))
     count = 1 + max(0, int(log(min(most, LARGE) / least) / log(span)))
     between_jumps = step.outcome(np.geomspace(least, most, count + 1)[1:-1])
-    edges = [-40 * step.sigma, first, *between_jumps.tolist(), last]
+    edges = [-40 * noisy.sigma, first, *between_jumps.tolist(), last]
     return [
         Between(step.sigma, step.rate, low=low, high=high, width=width)
         for low, high in pairwise(edges)

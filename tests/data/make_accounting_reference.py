@@ -9,7 +9,10 @@ None of the methods is one that ``dpnotes`` uses for the row in question:
 * randomized response: the binomial sum, term by term, with 60 digits;
 * Laplace: the sum of the residues of the transform (its terms cancel: 60 + 2 k digits);
 * subsampled Gaussian: ball arithmetic of several hundred bits along a line that was chosen without
-  care for conditioning, with nodes at c + i w sinh(j h); a row counts if two h agree to 1e-16.
+  care for conditioning, with nodes at c + i w sinh(j h); a row counts if two h agree to 1e-16;
+* subsampled Gaussian, rare large losses (rate * k <= 1): the same along two hyperbolas bent to the
+  right, where exp(-e z) decays; a row counts if they agree to 1e-15. There K oscillates too fast
+  for an integral over real x: each K(z) has a path of its own in the complex x-plane.
 
 ``dpnotes`` only provides Newton's starting point, and the heights at which lines are cut.
 """
@@ -233,6 +236,117 @@ def sampled_reference(sigma, rate, k, delta, sign, extra=()):
     return found[1] if agree else None
 
 
+def log_mgf_bent(z, sigma, rate):
+    """log E exp(zL), L of mixture against q, for Re z < Im z/2 or Im z small.
+
+    Over x = 1/2 + sigma^2 u, u = t + i (angle + slope * ramp(t - log 1/rate)): exp(zL) falls below
+    that corner because zL is about z rate e^u, and beyond it because zL is about z (u + log rate).
+    """
+    s2, r, y = arb(sigma) ** 2, arb(rate), float(z.imag.mid())
+    share = min(1.0, y / 20)
+    angle = arb(share * min(1.0, 3 / sigma))
+    slope = arb(share * min(0.5, 1.05 * float(z.real.mid()) / max(y, 1e-9)))
+    corner = -r.log()
+    reach = max(float(z.real.mid()) if y < 60 else 0.0, 2.0, 1 - sigma**2 * math.log(rate))
+    low, high = -19 * sigma, reach + 19 * sigma
+    step = 2 * math.pi / (1.2 * min(y, 60) / sigma**2 + (22 + min(sigma, 3)) / sigma)
+    step = arb(min(2 * math.pi**2 * sigma**2 / 180, step)) / s2
+    scale, total = -1 / (2 * s2), acb(0)
+    for j in range(int((high - low) / sigma**2 / float(step.mid())) + 2):
+        t = arb((low - 0.5) / sigma**2) + j * step
+        v = t - corner
+        root = (v * v + 9).sqrt()
+        u = acb(t, angle + slope * (v + root) / 2)
+        odds = u.exp() * r
+        if v < 0:
+            loss = (odds + 1 - r).log()
+        else:  # continued past the negative axis
+            loss = u - corner + (1 + (1 - r) / odds).log()
+        x = s2 * u + arb(0.5)
+        total += (z * loss + loss + x * x * scale).exp() * acb(1, slope * (1 + v / root) / 2)
+    return (total * step * s2.sqrt() / (2 * arb.pi()).sqrt()).log()
+
+
+class Hyperbola(Line):
+    """Values of K at c + w (i sinh(j h) + bend (cosh(j h) - 1)) until the integrand has decayed."""
+
+    def __init__(self, sigma, rate, k, c, h, bend, guess, log_delta):
+        w, small = arb(c / 1.3), 0
+        self.z, self.k, self.weight = [], [], []
+        while small < 3 and len(self.z) < 3000:
+            s = arb(h) * len(self.z)
+            z = acb(c + w * bend * (s.cosh() - 1), w * s.sinh())
+            turn = acb(s.cosh(), -bend * s.sinh()) * w * arb(h) / (z * (z + 1))
+            self.z.append(z)
+            self.k.append(log_mgf_bent(z, sigma, rate) * k)
+            self.weight.append(turn if len(self.z) > 1 else turn / 2)
+            size = float((self.k[-1] - z * arb(guess)).real.mid()) + float(abs(turn).log().mid())
+            small = small + 1 if size < log_delta - 60 else 0
+
+
+def rare_reference(sigma, rate, k, delta):
+    """epsilon of the worse direction, or None if it is not confirmed."""
+    loss = dp.subsample(dp.gaussian(sigma), rate).compose(k)
+    log_delta, guess = math.log(delta), loss._directions[0].epsilon(delta)[1]
+    if not 0 < guess < math.inf:
+        return None
+    c = contour.saddle_for(loss._directions[0].parts, 1, log_delta)[0]
+    c = min(c, -1.4 * sigma**2 * math.log(rate))
+    ctx.prec = int(320 + 1.5 * (c + 8) ** 2 / (2 * sigma**2))
+    found = [
+        Hyperbola(sigma, rate, k, c, h, bend, guess, log_delta).epsilon(delta, guess)
+        for h, bend in ((0.02, 0.42), (0.017, 0.36))
+    ]
+    if None in found or abs(found[0] - found[1]) > 1e-15 * found[0]:
+        return None
+    # the other direction loses at most -k log(1 - rate), or less with Chernoff's bound
+    if found[1] >= -k * math.log1p(-rate):
+        return found[1]
+    a = contour.saddle_for(loss._directions[1].parts, 1, log_delta)[0]
+    bound = k * log_mgf(acb(a), sigma, rate, -1).real + a * math.log(a)
+    bound -= (a + 1) * math.log1p(a) + a * found[1]
+    return found[1] if bound < log_delta - 1e-6 else None
+
+
+def rare_settings(draws):
+    """Subsampled Gaussians with rate * k <= 1; first those that were looked at one by one."""
+    rng = random.Random(21)
+    drawn = [
+        (1.0, 1e-5, 10, 1e-30),
+        (1.283, 1.24e-6, 2850, 9.8e-23),
+        (0.5159, 2.53e-6, 63, 3.5e-11),
+        (0.8296, 1.29e-6, 3, 1.4e-8),
+        (0.2074, 4e-4, 13300, 1.2e-16),
+        (0.3588, 1.25e-5, 99, 2.3e-4),
+        (1.04, 1.11e-4, 2180, 1.7e-10),
+    ]
+    while len(drawn) < draws:
+        sigma = math.exp(rng.uniform(math.log(0.2), math.log(8)))
+        rate, k = 10 ** rng.uniform(-6, -1), round(10 ** rng.uniform(math.log10(2), 6))
+        delta = 10 ** -rng.uniform(2, 30)
+        if 1e-5 <= rate * k <= 1:
+            drawn.append((*(float(f"{v:.4g}") for v in (sigma, rate)), k, float(f"{delta:.3g}")))
+    return drawn
+
+
+def rare_rows(drawn):
+    """Their rows, without those that need no epsilon or that could not be confirmed."""
+    rows, dropped = [], 0
+    for sigma, rate, k, delta in drawn:
+        if dp.subsample(dp.gaussian(sigma), rate).compose(k).epsilon(delta) == 0:
+            continue
+        value = rare_reference(sigma, rate, k, delta)
+        if value is None:
+            dropped += 1
+            print("dropped", sigma, rate, k, delta, flush=True)
+            continue
+        row = {"sigma": sigma, "rate": rate, "k": k, "delta": delta, "value": value}
+        rows.append({"what": "sampled gaussian", **row})
+        print(len(rows), rows[-1], flush=True)
+    print(f"rare: {len(rows)} rows, {dropped} dropped")
+    return rows
+
+
 def exact_rows():
     def row(what, value, **settings):
         return {"what": what, **settings, "value": float(value)}
@@ -399,6 +513,7 @@ if __name__ == "__main__":
         kept
         + exact_rows()
         + mixed_rows()
+        + rare_rows(rare_settings(50))
         + random_rows(float(sys.argv[1]) if sys.argv[1:] else 1200)
     )
     lines = ",\n  ".join(json.dumps(row) for row in rows)
