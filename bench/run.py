@@ -19,7 +19,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from settings import CALIBRATIONS, CLOSED, CORNERS, HARD, ORDINARY, dpsgd
+from settings import BOOK, CALIBRATIONS, CLOSED, CORNERS, HARD, ORDINARY, dpsgd
 
 HERE = Path(__file__).resolve().parent
 ENVIRONMENTS = HERE.parent / ".bench"
@@ -242,6 +242,7 @@ def main():
     workers |= {name: worker for name in PEERS if (worker := installed(name))}
     print("Cells: the peer's time over ours, and the relative error of its epsilon.")
     summary(*compare("Ordinary DP-SGD settings", ORDINARY, workers))
+    compare("The table of the chapter accounting", BOOK, workers)
     compare("Closed forms", CLOSED, workers)
     compare("Hard ones", HARD, workers)
     pair = {n: w for n, w in workers.items() if n in ("dpnotes", "dp-accounting PLD")}
