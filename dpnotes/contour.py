@@ -27,6 +27,7 @@ __all__ = []
 TOLERANCE = 1e-14  # of aliases and of the cut, relative to the tail
 MOST_WORK = 500_000_000  # nodes along the line times values of the loss: half a second
 MOST_NODES = 400_000
+MOST_VALUES = 1_000_000  # of the loss at a real z, for a line: it needs some 50 nodes at least
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,15 @@ def log_chernoff(parts, epsilon, log_tail):
     return float(np.min(values - (1 - 4 * EPS) * c * epsilon))
 
 
+def least_delta(parts, epsilon):
+    """A lower bound of delta(e), for where that is near 1: for -1 < c < 0,
+    1 - delta(e) = E min(1, exp(e - L)) <= exp(K(c) - c e)."""
+    c = saddle_at(parts, -1, epsilon)[0]
+    cumulant, shift = total_at(parts, c), c * epsilon
+    bound = cumulant - shift + 1e-12 * abs(cumulant) + 4 * EPS * abs(shift)
+    return -float(np.expm1(min(bound, 0.0))) * (1 - 2 * EPS)
+
+
 def is_below(parts, epsilon, log_tail):
     """Whether that bound, over a coarse table of c, shows log delta(e) < log_tail; with room for
     the round-off of K, 1e-15 a round, and of the other terms."""
@@ -235,7 +245,7 @@ def line(parts, side, start):
     """The line for a saddle point ``start`` = (c, e, log tail), or None if it is too long."""
     _, epsilon, log_tail = start
     c, period, rivals, variance = plan(parts, side, *start)
-    if not np.isfinite(period):
+    if not np.isfinite(period) or sum(step.work(c, 0.0) for step, _ in parts) > MOST_VALUES:
         return None
     cumulant = total_at(parts, c)
     log_room = log_tail - (cumulant - c * epsilon) + np.log(TOLERANCE)

@@ -31,7 +31,7 @@ class Exact:
 
     def delta(self, epsilon):
         low, high = (exp(self.log_bound(epsilon, way)) for way in (-1, 1))
-        return low, exp(self.curve.log_delta(epsilon)), high
+        return low, exp(min(0.0, self.curve.log_delta(epsilon))), high
 
     def epsilon(self, delta):
         value = max(0.0, self.curve.epsilon(log(delta)))
@@ -65,7 +65,8 @@ class Integral:
 
     def delta(self, epsilon):
         start = contour.saddle_at(self.parts, 1, epsilon)
-        if start[2] < -790 and contour.log_chernoff(self.parts, epsilon, start[2]) < -700:
+        far = start[2] < -790 or start[1] < (1 - 1e-9) * epsilon  # no saddle point is that far out
+        if far and contour.log_chernoff(self.parts, epsilon, start[2]) < -700:
             return 0.0, 0.0, 1e-300
         side = 1 if start[2] < log(0.5) else -1
         on = start if side > 0 else contour.saddle_at(self.parts, side, epsilon)
@@ -232,7 +233,9 @@ def lattice_delta(parts, epsilon, start):
     low, value, high = lattice.spread(parts, lattice.anchor(parts, start)).log_bounds(epsilon)
     high = min(high, contour.log_chernoff(parts, epsilon, start[2]) + log1p(1e-12))
     value = min(value, high) if high - low <= 1e-3 else high
-    return exp(low), exp(value), min(1.0, exp(high))
+    least = contour.least_delta(parts, epsilon) if value > log(0.5) else 0.0
+    low = max(exp(low), least)
+    return low, min(max(exp(value), low), 1.0), min(1.0, exp(high))
 
 
 def lattice_epsilon(parts, target):

@@ -53,7 +53,7 @@ class Direction:
     def _rounded(self, found):
         """With the round-off of ``infinite``, and of a sum with it."""
         low, value, high = found
-        return low * (1 - 4 * EPS), value, min(1.0, high * (1 + 4 * EPS))
+        return low * (1 - 4 * EPS), min(1.0, value), min(1.0, high * (1 + 4 * EPS))
 
     def epsilon(self, delta):
         if delta == 1:

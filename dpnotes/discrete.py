@@ -114,6 +114,7 @@ def two_point(step, k, c, least=-np.inf):
     )
 
 
+@lru_cache(maxsize=2)
 def enumerated(parts):
     """The Curve of a sum of few finite losses, or None if it takes too many values."""
     total = 1
@@ -125,14 +126,36 @@ def enumerated(parts):
             return None
     loss, log_p = np.zeros(1), np.zeros(1)
     for step, k in parts:
-        if len(step.losses) == 1:
-            loss, log_p = loss + k * step.losses[0], log_p + k * step.log_p[0]
-            continue
-        for _ in range(k):
-            loss = np.add.outer(loss, np.array(step.losses)).ravel()
-            log_p = np.add.outer(log_p, np.array(step.log_p)).ravel()
-            loss, log_p = _merge(loss, log_p)
+        loss, log_p = _joined(loss, log_p, *_rounds(step, k))
     return curve(loss, log_p)
+
+
+def _rounds(step, k):
+    """The values of k rounds of one step: the binomial law, or the multinomial one, whose round-off
+    of k log k is far below that of so many values (``curves.Exact``)."""
+    losses, log_p = np.array(step.losses), np.array(step.log_p)
+    if k == 1:
+        return losses, log_p
+    if len(losses) == 2:
+        j = np.arange(k + 1)
+        return losses[0] * (k - j) + losses[1] * j, log_binomial(j, k, *log_p[::-1])
+    counts = _counts(len(losses), k)
+    return losses @ counts, log_p @ counts + gammaln(k + 1) - gammaln(counts + 1).sum(axis=0)
+
+
+def _counts(n, k):
+    """All ways to split k into n counts, one in each column."""
+    columns, left = [], np.array([k])
+    for _ in range(n - 1):
+        index = np.repeat(np.arange(len(left)), left + 1)
+        j = np.arange(len(index)) - np.repeat(np.cumsum(left + 1) - left - 1, left + 1)
+        columns, left = [*(column[index] for column in columns), j], left[index] - j
+    return np.array([*columns, left], dtype=float)
+
+
+def _joined(loss, log_p, more, log_more):
+    """The values of the sum of two independent losses."""
+    return _merge(np.add.outer(loss, more).ravel(), np.add.outer(log_p, log_more).ravel())
 
 
 def _merge(loss, log_p):

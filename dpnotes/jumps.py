@@ -13,13 +13,13 @@ its own line. The factor Phi is smooth, so J(c + iy) decays fast.
 
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
-from math import exp, hypot, inf, lgamma, log, prod
+from math import exp, hypot, inf, lgamma, log, pi, prod, sqrt
 
 import numpy as np
 from scipy.special import ndtr
 
 from . import closed, contour
-from .laws import Law, log_sum_exp
+from .laws import Law, gauss, log_sum_exp
 from .sampled import SampledGaussian
 from .steps import Step
 
@@ -65,6 +65,16 @@ class Between(SampledGaussian):
         mixed = np.array([[self.rate, 1 - self.rate], [0.0, 1.0]])
         return mixed @ between(low, high), mixed @ (ndtr(low) + ndtr(-high))
 
+    def moved(self):
+        """The probability of the others under p less that under q, without a difference of the two:
+        rate times what the step from 0 to 1 moves over the upper edge, less over the lower one."""
+        spread = hypot(self.sigma, self.width)
+        moved = []
+        for edge in (self.low, self.high):
+            x, weight = gauss(np.linspace(edge - 1, edge, int(1 / spread) + 2) / spread)
+            moved.append(weight @ np.exp(-0.5 * x * x))
+        return self.rate * float(moved[1] - moved[0]) / sqrt(2 * pi)
+
     def _sharpness(self):
         return hypot(1 / self.sigma, 1 / self.width)
 
@@ -88,7 +98,7 @@ class Between(SampledGaussian):
 
     def _at(self, x, log_weight):
         law = super()._at(x, log_weight + self._log_weight(x))
-        return Law(law.loss, law.log_p, *self.masses()[1])
+        return Law(law.loss, law.log_p, self.masses()[1][0], -self.moved())
 
     def cumulant(self, z):
         """Without the outcomes around 0 the mass is small, and no difference from 1."""

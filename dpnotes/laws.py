@@ -20,13 +20,14 @@ EXCESS = [1 / factorial(n) for n in range(2, 16)]
 class Law(NamedTuple):
     """Values of the loss and the logarithms of their probabilities under p.
 
-    ``infinite`` is p's mass where q vanishes (L = inf); ``lost`` is q's mass where p vanishes.
+    ``infinite`` is p's mass where q vanishes (L = inf); ``gap`` is q's mass where p vanishes, less
+    ``infinite``: large tilts multiply it, so it is kept apart from both.
     """
 
     loss: np.ndarray
     log_p: np.ndarray
     infinite: float = 0.0
-    lost: float = 0.0
+    gap: float = 0.0
 
 
 def exp_excess(w):
@@ -71,7 +72,7 @@ def mean_loss(law):
     """E L = E[exp(-L) - 1 + L], because E exp(-L) = 1: a sum of positive terms."""
     if law.infinite:
         return np.inf
-    return float(mean_excess(law.log_p, -law.loss)) + law.lost
+    return float(mean_excess(law.log_p, -law.loss)) + law.gap
 
 
 def log_moment(law, z):
@@ -86,7 +87,7 @@ def log_moment(law, z):
     large = terms.max(axis=-1) > 20
     mean = float(mean_excess(law.log_p, -law.loss)) if np.any(~large) else 0.0
     rest = mean_excess(law.log_p, np.where(large[..., None], 0.0, tilted))
-    drift = z * (mean + law.lost - law.infinite) - law.infinite
+    drift = z * (mean + law.gap) - law.infinite
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(large, log_sum_exp(terms), np.log1p(np.where(large, 0.0, drift + rest)))
 

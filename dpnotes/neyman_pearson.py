@@ -204,7 +204,9 @@ def on_lattice(lines, parts, epsilon):
         if inside or epsilon == 0:
             break
     with np.errstate(over="ignore", invalid="ignore"):  # of the lower bound
-        delta = exp(min(0.0, spread.log_bounds(epsilon)[2]))
+        log_delta = min(0.0, spread.log_bounds(epsilon)[2])
+    # far from where the lattice was drawn its noise is large
+    delta = exp(min(log_delta, contour.log_chernoff(parts, epsilon, start[2]) + 1e-12))
     return epsilon, lines.line(epsilon, Rates(-inf, -inf, -inf, delta, 1 - delta))
 
 

@@ -23,6 +23,7 @@ from .steps import Step
 
 __all__ = []
 
+MOST_PANELS = 100_000  # of x, in one piece
 SHIFTS = np.append(np.geomspace(1e-5, 1.0, 11), [1.4, 1.9, 2.4])  # d / sigma^2
 
 
@@ -109,11 +110,15 @@ class SampledGaussian(Step):
 
     def _tilted_window(self, c):
         """Interval of x that holds the law tilted by exp(cL) alone."""
-        x = np.linspace(*self._window(c), 513)
-        height = self._power(c) * self.loss(x)
-        height -= x * x / (2 * self.sigma**2)
-        kept = np.flatnonzero(height >= height.max() - 60)  # equal where 60 is below round-off
-        return x[max(kept[0] - 1, 0)], x[min(kept[-1] + 1, 512)]
+        power, (low, high) = self._power(c), self._window(c)
+        peaks = np.array([0.0, self._peak(power)])  # both, which a coarse mesh may miss
+        for _ in range(3):
+            inside = peaks[(low < peaks) & (peaks < high)]
+            x = np.union1d(np.linspace(low, high, 513), inside)
+            height = power * self.loss(x) - x * x / (2 * self.sigma**2)
+            kept = np.flatnonzero(height >= height.max() - 60)  # = where 60 is below round-off
+            low, high = x[max(kept[0] - 1, 0)], x[min(kept[-1] + 1, len(x) - 1)]
+        return low, high
 
     def _sharpness(self):
         """1/width of the narrowest Gaussian in the integrand."""
@@ -194,8 +199,11 @@ class SampledGaussian(Step):
         grid = spacing * np.arange(np.ceil(first / spacing), np.floor(last / spacing) + 1)
         inside = self.outcome(self.sign * grid)
         fine = 0.04 * min(self.sigma, 4 * self.sigma**2)
-        coarse = np.linspace(low, high, int((high - low) / fine) + 2)
-        edges = np.unique(np.concatenate([np.clip(inside, low, high), coarse]))
+        spans = [(low, high)]
+        if high - low > MOST_PANELS * fine:  # nothing between q, p and the tilted law
+            spans = [(-12 * self.sigma, 1 + 12 * self.sigma), self._tilted_window(reach)]
+        coarse = [np.linspace(a, b, int((b - a) / fine) + 2) for a, b in spans]
+        edges = np.unique(np.concatenate([np.clip(inside, low, high), *coarse]))
         x, weight = gauss(edges)
         return self._at(x, np.log(weight))
 

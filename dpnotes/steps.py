@@ -170,7 +170,8 @@ class Finite(Step):
         return len(self.losses)
 
     def law(self, reach, band):
-        return Law(np.array(self.losses), np.array(self.log_p), self.infinite, self.lost)
+        gap = self.lost - self.infinite
+        return Law(np.array(self.losses), np.array(self.log_p), self.infinite, gap)
 
     def ceiling(self, c):
         return lambda height: 0.0

@@ -104,6 +104,8 @@ def crossing(excess, start, step, least=0.0, enough=1e-12):
     while under > 0 and step < 1e12:
         low, over, high = high, under, high + step
         under, step = excess(high), 2 * step
+    if under > 0:  # nowhere below 0 within reach
+        return high
     while over <= 0 and low > least:
         high, under, low = low, over, max(least, low - step)
         over, step = excess(low), 2 * step

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpnotes as dp
+from evidence import equal, must_fail
 
 ROWS = json.loads(
     (pathlib.Path(__file__).parent / "data" / "accounting_reference.json").read_text()
@@ -347,3 +348,44 @@ def test_calibration_meets_its_target_and_not_more():
         s = dp.calibrate(family, 1.0, 1e-6)
         assert family(s).epsilon(1e-6) <= 1 + 1e-9
         assert family(s * (1 - 1e-6)).epsilon(1e-6) > 1
+
+
+CERTAIN = {  # delta is 1 to its last digit
+    "leak": dp.finite([0.4, 0.2, 0.4], [0.9, 0.1, 0.0]).compose(1211),
+    "response": dp.randomized_response(0.25).compose(60_000_000),
+    "lattice": dp.laplace(700.0).compose(3) + dp.finite([0.5, 0.5], [0.9, 0.1]).compose(400_000),
+}
+
+
+@pytest.mark.parametrize("run", CERTAIN.values(), ids=CERTAIN)
+def test_delta_is_at_most_one(run):
+    for epsilon in (0.0, 1.0):
+        low, high = run.delta_interval(epsilon)
+        assert 1 - 1e-9 < low <= run.delta(epsilon) <= high == 1.0
+
+
+def test_astronomical_tilts_take_no_room():
+    """Windows of 1e7 standard deviations, of which only the two ends matter."""
+    run = dp.subsample(dp.gaussian(1e6), 1e-10).compose(2)
+    assert run.delta_interval(0.5) == (0.0, 1e-300)
+    low, high = run.epsilon_interval(1e-20)
+    assert 0 < low <= high <= low * (1 + 1e-9)
+
+
+def test_many_rounds_of_three_losses_are_counted_at_once():
+    """Against one round after the other."""
+    p, q = np.array([0.2, 0.3, 0.5]), np.array([0.5, 0.2, 0.3])
+    run, k = dp.finite(p, q).compose(40), 40
+    counts = [(i, j, k - i - j) for i in range(k + 1) for j in range(k + 1 - i)]
+    ways = [math.factorial(k) // math.prod(map(math.factorial, c)) for c in counts]
+    first, second = (np.array(ways, float) * np.prod(law ** np.array(counts), 1) for law in (p, q))
+
+    def check(delta):
+        for epsilon in (0.0, 3.0, 9.0):
+            worse = max(
+                dp.hockey_stick(first, second, epsilon), dp.hockey_stick(second, first, epsilon)
+            )
+            equal(delta(epsilon), worse, rtol=1e-11)
+
+    check(run.delta)
+    must_fail(check, dp.finite(p, q).compose(41).delta)

@@ -6,6 +6,7 @@ Each law is a ``check`` that is also run against a planted mistake, which it mus
 from dataclasses import replace
 from math import comb, exp, hypot, log
 
+import mpmath as mp
 import numpy as np
 import pytest
 from scipy.special import ndtr
@@ -13,7 +14,7 @@ from scipy.stats import binom
 
 import dpnotes as dp
 from dpnotes import contour, jumps
-from dpnotes.laws import log_sum_exp
+from dpnotes.laws import log_moment, log_sum_exp
 from dpnotes.sampled import SampledGaussian
 from evidence import at_most, equal, holds, must_fail
 
@@ -160,3 +161,30 @@ def test_moments_of_a_class_are_those_of_all_its_outcomes():
 
     check(12.0)
     must_fail(check, -24.0)
+
+
+def test_few_losses_are_known_at_a_large_tilt():
+    """K(z) there is z times a difference of masses, of which no digit may be lost."""
+
+    def check(moments):
+        for sigma, rate, z in ((5.6, 2.5e-6, 2.5e6), (2.0, 1e-6, 5e5)):
+            few = jumps.classes(SampledGaussian(sigma, rate), 2, 1e-9, 10.0, -60.0)[0]
+            with mp.workdps(25):
+                s, w, r = mp.mpf(sigma), mp.mpf(few.width), mp.mpf(rate)
+
+                def term(x):
+                    loss = mp.log1p(r * mp.expm1((x - mp.mpf(1) / 2) / s**2))  # noqa: B023
+                    inside = mp.ncdf((few.high - x) / w) - mp.ncdf((few.low - x) / w)  # noqa: B023
+                    return mp.npdf(x, 0, s) * inside * mp.exp((1 + z) * loss)  # noqa: B023
+
+                end = few.high + 14 * few.width
+                exact = float(mp.log(mp.quad(term, mp.linspace(-12 * s, end, 16))))
+            equal(moments(few, z), exact, rtol=1e-13, atol=1e-14)
+
+    def from_masses(few, z):
+        law = few.law(z, 0.0)
+        infinite, lost = few.masses()[1]
+        return log_moment(law._replace(gap=lost - infinite), np.array(z))
+
+    check(lambda few, z: few.cumulant(np.array([z]))[0])
+    must_fail(check, from_masses)
