@@ -85,7 +85,8 @@ class Integral:
         found = contour_epsilon(self.parts, side, log(delta) if side > 0 else log1p(-delta))
         if found is not None and found[2] - found[0] <= GOOD * found[1]:
             return safe(found)
-        if self._may_need_none(delta) and self.delta(0.0)[2] <= delta:
+        near_zero = (found is not None and found[1] == 0) or self._may_need_none(delta)
+        if near_zero and self.delta(0.0)[2] <= delta:
             return 0.0, 0.0, 0.0
         found = narrowest(found, jumps_epsilon(self.parts, log(delta)))
         if found is None or found[2] - found[0] > 1e-8 * found[1]:
@@ -219,6 +220,8 @@ def certify(line, side, epsilon, target):
         width = pad + 1.01 * max(above, below) / exp(slope - value)
         for _ in range(60):
             end = epsilon + way * width
+            if end < 0:  # no less than 0 is asked for
+                break
             value_end, _, up, down = line.sums(end)
             error = log1p(up) if way * side > 0 else (log1p(-down) if down < 1 else -inf)
             if way * side * (value_end + error - target) <= 0:

@@ -230,16 +230,20 @@ class Lines:
 def draw(parts, epsilon, log_delta):
     """Lines for delta near (e, delta), or None where one can't be drawn."""
     attempts = [(share, span, NOTHING) for span, share in product(SPANS, SHARES)]
+    left = MOST_WORK
     for share, span, spared in (*attempts, (SHARES[0], SPANS[0], BARELY)):
         found = split(parts, min(share * epsilon, LARGE), span, log_delta)
-        lines = _lines(*found, epsilon, log_delta, spared) if found else None
-        if lines is not None:
+        if found is None:
+            continue
+        lines, work = _lines(*found, epsilon, log_delta, spared, left)
+        left -= work
+        if lines is not None or left < 0:
             return lines
     return None
 
 
-def _lines(terms, log_omitted, epsilon, log_delta, spared):
-    """Lines for all terms but those of at most exp(-spared) delta."""
+def _lines(terms, log_omitted, epsilon, log_delta, spared, most_work):
+    """Lines for all terms but those of at most exp(-spared) delta, or None; and the work done."""
     lines, negligible, work = [], [], 0
     for term in terms:
         c = contour.saddle_at(term, 1, epsilon)[0]
@@ -249,12 +253,12 @@ def _lines(terms, log_omitted, epsilon, log_delta, spared):
             continue
         line = contour.line(term, 1, (c, epsilon, log_delta))
         if line is None:
-            return None
+            return None, work
         lines.append(line)
         work += len(line.y) * sum(step.work(line.c, line.y[-1]) for step, _ in term)
-        if work > MOST_WORK:
-            return None
-    return Lines(tuple(lines), tuple(negligible), log_omitted) if lines else None
+        if work > most_work:
+            return None, work
+    return (Lines(tuple(lines), tuple(negligible), log_omitted) if lines else None), work
 
 
 def first_epsilon(parts, log_delta):
