@@ -27,7 +27,7 @@ from assignments.grader.check import solved  # noqa: E402
 
 NAMES = [name.replace("/", "∕") for name in hostile.CASES]
 OTHERS = [*hostile.TEXTS, "renamed", "empty folder", "link.ipynb"]
-LIMITS = sandbox.Limits(cell_seconds=5, total_seconds=120, memory_mb=700)
+LIMITS = sandbox.Limits(cell_seconds=10, total_seconds=180, memory_mb=700)
 
 
 @pytest.fixture(scope="module", autouse=True)
