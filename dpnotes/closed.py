@@ -237,4 +237,5 @@ def _laplace_quantile(alpha):
 
 
 def has_closed_form(step):
+    """Whether ``log_delta`` serves this step."""
     return isinstance(step, (Gaussian, Laplace, SampledGaussian))

@@ -186,12 +186,8 @@ def risk_minimum(
     """
     if known(loss).smoothness == inf:
         raise ValueError(f"loss must be squared, logistic or Huber here, got {loss.name}")
-    x, y, centre, start = (
-        array("x", x, 2),
-        array("y", y, 1),
-        real("centre", centre),
-        real("start", start),
-    )
+    x, y = array("x", x, 2), array("y", y, 1)
+    centre, start = real("centre", centre), real("start", start)
     tolerance = scalar("tolerance", positive("tolerance", tolerance))
     lam = scalar("regularization", positive("regularization", regularization))
     n, d = x.shape
@@ -200,10 +196,7 @@ def risk_minimum(
     for name, value in (("centre", centre), ("start", start)):
         if np.shape(value) not in ((), (d,)):
             raise ValueError(f"{name} must be a number or have {d} entries, got {value!r}")
-    shift, phi = (
-        x @ np.broadcast_to(centre, d),
-        np.zeros(d) + start - centre,
-    )  # theta = phi + centre
+    shift, phi = x @ np.broadcast_to(centre, d), np.zeros(d) + start - centre
 
     def objective(phi):
         return loss.value(x @ phi + shift, y).mean() + lam / 2 * phi @ phi

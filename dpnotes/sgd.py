@@ -11,7 +11,16 @@ from math import prod
 import numpy as np
 from scipy.special import expit, softmax
 
-from ._validate import array, count, generator, positive, positive_probability, real, scalar
+from ._validate import (
+    array,
+    count,
+    function,
+    generator,
+    positive,
+    positive_probability,
+    real,
+    scalar,
+)
 from .accounting import PrivacyLoss
 from .losses import gaussian, subsample
 
@@ -125,19 +134,12 @@ def dp_sgd(
     be read raise an error, which is seen: check their form row by row before, as with labels.
     """
     x, y, theta = _data(x, y, start)
-    sigma, clip, learning_rate, batch_size = (
-        scalar(name, positive(name, value))
-        for name, value in (
-            ("sigma", sigma),
-            ("clip", clip),
-            ("learning_rate", learning_rate),
-            ("batch_size", batch_size),
-        )
-    )
+    sigma, clip = _positive("sigma", sigma), _positive("clip", clip)
+    learning_rate = _positive("learning_rate", learning_rate)
+    batch_size, rng = _positive("batch_size", batch_size), generator("rng", rng)
     rate = scalar("rate", positive_probability("rate", rate))
-    steps, rng = count("steps", steps), generator("rng", rng)
-    if not callable(gradient_sum):
-        raise ValueError(f"gradient_sum must be a function, got {gradient_sum!r}")
+    steps, gradient_sum = count("steps", steps), function("gradient_sum", gradient_sum)
+    run = subsample(gaussian(sigma), rate).compose(steps)
     total, sizes = np.zeros_like(theta), np.empty(steps, dtype=int)
     for t in _progress(steps):
         batch = poisson_batch(len(x), rate, rng=rng)
@@ -146,8 +148,11 @@ def dp_sgd(
         theta = theta - learning_rate / batch_size * moved
         total += theta
         sizes[t] = len(batch)
-    run = subsample(gaussian(sigma), rate).compose(steps)
     return DPSGDRun(theta, total / steps, run, sizes)
+
+
+def _positive(name, value):
+    return scalar(name, positive(name, value))
 
 
 def _data(x, y, start):
