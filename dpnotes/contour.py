@@ -106,13 +106,13 @@ def abscissa(side, t):
 
 def saddles(parts, side, t):
     """For an array t: c, and the e whose integrand has its saddle there, the saddle-point value
-    of log tail(e), K(c), K''(c)."""
+    of log tail(e)."""
     c = abscissa(side, t)
     cumulant, mean, variance = derivatives(parts, c)
     epsilon = mean - 1 / c - 1 / (c + 1)
     curvature = variance + 1 / c**2 + 1 / (c + 1) ** 2
     value = cumulant - c * epsilon + log_kernel(c) - 0.5 * np.log(2 * np.pi * curvature)
-    return c, epsilon, value, cumulant
+    return c, epsilon, value
 
 
 def saddle_at(parts, side, epsilon):

@@ -12,7 +12,8 @@ from .laws import EPS
 __all__ = []
 
 GOOD = 1e-10  # relative width of an enclosure that ends the search for a better one
-TIGHT = 2e-12  # and one that is round-off alone
+POOR = 1e-8  # and beyond which the lattice is asked, too
+TIGHT = 2e-12  # up to which it is round-off alone
 TRUSTED = 0.02  # relative error of a tail beyond which a line says nothing
 
 
@@ -71,9 +72,9 @@ class Integral:
         side = 1 if start[2] < log(0.5) else -1
         on = start if side > 0 else contour.saddle_at(self.parts, side, epsilon)
         found = contour_delta(contour.line(self.parts, side, on), side, epsilon)
-        if found is None or found[2] - found[0] > GOOD * found[1]:
+        if is_wide(found, GOOD):
             found = narrowest(found, jumps_delta(self.parts, epsilon, start[2]))
-        if found is None or found[2] - found[0] > 1e-8 * found[1]:
+        if is_wide(found, POOR):
             found = narrowest(found, lattice_delta(self.parts, epsilon, start))
         return safe(found)
 
@@ -83,13 +84,13 @@ class Integral:
             return 0.0, 0.0, 0.0
         side = 1 if delta <= 0.5 else -1
         found = contour_epsilon(self.parts, side, log(delta) if side > 0 else log1p(-delta))
-        if found is not None and found[2] - found[0] <= GOOD * found[1]:
+        if not is_wide(found, GOOD):
             return safe(found)
         near_zero = (found is not None and found[1] == 0) or self._may_need_none(delta)
         if near_zero and self.delta(0.0)[2] <= delta:
             return 0.0, 0.0, 0.0
         found = narrowest(found, jumps_epsilon(self.parts, log(delta)))
-        if found is None or found[2] - found[0] > 1e-8 * found[1]:
+        if is_wide(found, POOR):
             found = narrowest(found, lattice_epsilon(self.parts, log(delta)))
         return safe(found)
 
@@ -102,6 +103,11 @@ class Integral:
     def _may_need_none(self, delta):
         """Whether the saddle-point approximation says that delta(0) is below or near delta."""
         return contour.saddle_at(self.parts, 1, 0.0)[2] < log(delta) + 1
+
+
+def is_wide(found, share):
+    """Whether an enclosure is missing, or wider than this share of its value."""
+    return found is None or not found[2] - found[0] <= share * found[1]
 
 
 def safe(found):
@@ -235,10 +241,9 @@ def lattice_delta(parts, epsilon, start):
     """(low, delta, high) from the lattice; Chernoff's bound where that is less."""
     low, value, high = lattice.spread(parts, lattice.anchor(parts, start)).log_bounds(epsilon)
     high = min(high, contour.log_chernoff(parts, epsilon, start[2]) + log1p(1e-12))
-    value = min(value, high) if high - low <= 1e-3 else high
-    least = contour.least_delta(parts, epsilon) if value > log(0.5) else 0.0
+    least = contour.least_delta(parts, epsilon) if high > log(0.5) else 0.0
     low = max(exp(low), least)
-    return low, min(max(exp(value), low), 1.0), min(1.0, exp(high))
+    return low, min(max(exp(min(value, high)), low), 1.0), min(1.0, exp(high))
 
 
 def lattice_epsilon(parts, target):
@@ -259,5 +264,4 @@ def lattice_epsilon(parts, target):
         if spread.log_bounds(value - width)[0] >= target:
             low = value - width
             break
-    value = min(value, high) if high - low <= 1e-5 * high else high  # what is certain
-    return low, value, high
+    return low, min(value, high), high

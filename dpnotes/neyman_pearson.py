@@ -65,14 +65,14 @@ def least_error(first, second, alpha):
         return kept * of_binomial(curve, alpha)
     share = exp(first.log_kept)
     ways = [
-        (Straight(alpha), curve, kept),
-        (Mirrored(alpha / share, room / share), method(first.given), 1.0),
+        (Straight(alpha), second.given, kept),
+        (Mirrored(alpha / share, room / share), first.given, 1.0),
     ]
     if started(*ways[0][:2]) == 0:
         ways.reverse()
     best = 0.0
-    for lines, side, scale in ways:
-        epsilon, height = supported(lines, side)
+    for lines, parts, scale in ways:
+        epsilon, height = supported(lines, parts)
         best = max(best, scale * height)
         if epsilon > 0:  # the other way has its best line at 0
             break
@@ -91,11 +91,10 @@ def missed_above(curve, j):
 
 def along_edges(curve, alpha, missed):
     """q(L < l_j) + (level_j - alpha) exp(l_j), from the last vertex of level at least alpha."""
-    log_level = curve.log_weight - curve.loss
-    j = int(np.searchsorted(-log_level, -log(alpha), side="right")) - 1
+    j = Straight(alpha).vertex(curve)
     if j < 0:
         return 0.0
-    edge = -exp(curve.log_weight[j]) * expm1(log(alpha) - log_level[j])
+    edge = -exp(curve.log_weight[j]) * expm1(log(alpha) - (curve.log_weight[j] - curve.loss[j]))
     return missed(curve, j) + edge
 
 
@@ -127,10 +126,6 @@ class Straight:
     def vertex(self, curve):
         return int(np.searchsorted(curve.loss - curve.log_weight, -log(self.alpha), "right")) - 1
 
-    def furthest(self, curve):
-        """An e beyond the best one."""
-        return -log(self.alpha)
-
     def line(self, epsilon, of):
         return of.rest - exp(log(self.alpha) + epsilon)
 
@@ -149,29 +144,20 @@ class Mirrored:
         log_power = np.logaddexp(curve.log_tail, curve.log_weight)
         return int(np.searchsorted(-log_power, -log(self.room), "right")) - 1
 
-    def furthest(self, curve):
-        """An e beyond the best one, as exp(-e) is below half the height at delta = room/2."""
-        return curve.epsilon(0.5 * self.room)[1] + log(2)
-
     def line(self, epsilon, of):
         gap = self.room - of.delta if of.delta < 0.5 else of.rest - self.alpha
         return exp(-epsilon) * gap
 
 
-def started(lines, curve):
+def started(lines, parts):
     """Where the best line is at a guess, from saddle points."""
-    if not isinstance(curve, Integral):
-        return inf
-    centre, width = centre_and_width(curve.parts)
-    return crossing(lambda e: lines.excess(estimated(curve.parts, e)), centre, width, enough=0.1)
+    centre, width = centre_and_width(parts)
+    return crossing(lambda e: lines.excess(estimated(parts, e)), centre, width, enough=0.1)
 
 
-def supported(lines, curve):
+def supported(lines, parts):
     """(e, value) of the highest line, e >= 0; a safe one near it where e is not exact."""
-    if not isinstance(curve, Integral):
-        return searched(lines, curve)
-    parts, start = curve.parts, started(lines, curve)
-    step = 0.03 * centre_and_width(parts)[1]
+    start, step = started(lines, parts), 0.03 * centre_and_width(parts)[1]
     for draw in (contour.line, with_jumps):
         on = OnLines(parts, draw)
         try:
@@ -219,15 +205,3 @@ def at_the_ends(lines, parts):
     if top < 700:
         found.append((top, lines.line(top, NEVER)))
     return max(found, key=lambda end: end[1])
-
-
-def searched(lines, curve):
-    """By the profile alone: the lines' heights are unimodal in e."""
-    from scipy.optimize import fminbound  # 0.2 s to import, and needed here alone
-
-    def depth(epsilon):
-        delta = curve.delta(epsilon)[1]
-        return -lines.line(epsilon, Rates(-inf, -inf, -inf, delta, 1 - delta))
-
-    epsilon = fminbound(depth, 0.0, lines.furthest(curve), xtol=1e-9)
-    return max((e, -depth(e)) for e in (0.0, float(epsilon)))

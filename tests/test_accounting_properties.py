@@ -125,13 +125,18 @@ def against_outcomes(run, outcomes, top, loose=1e-12):
     equal(run.renyi(alphas), [outcomes.renyi(a) for a in alphas], rtol=1e-11, atol=1e-14)
 
 
-@given(finite_laws(5), finite_laws(3), st.integers(1, 3), st.integers(0, 2))
-@settings(max_examples=25)
-def test_finite_pairs_against_all_outcomes(first, second, k, m):
-    outcomes = Outcomes(*[first] * k, *[second] * m)
+def both_runs(first, second, k, m):
+    """k rounds of one pair and m of another: the composition, and all its outcomes."""
     run = dp.finite(*first).compose(k)
     if m:
         run = run + dp.finite(*second).compose(m)
+    return run, Outcomes(*[first] * k, *[second] * m)
+
+
+@given(finite_laws(5), finite_laws(3), st.integers(1, 3), st.integers(0, 2))
+@settings(max_examples=25)
+def test_finite_pairs_against_all_outcomes(first, second, k, m):
+    run, outcomes = both_runs(first, second, k, m)
     against_outcomes(run, outcomes, run.epsilon(0.0))
 
 
@@ -828,10 +833,7 @@ def test_tradeoff_of_a_symmetric_pair_is_convex_and_its_own_inverse(name):
 @given(finite_laws(5), finite_laws(3), st.integers(1, 3), st.integers(0, 2))
 @settings(max_examples=25)
 def test_tradeoff_of_finite_pairs_against_all_outcomes(first, second, k, m):
-    outcomes = Outcomes(*[first] * k, *[second] * m)
-    run = dp.finite(*first).compose(k)
-    if m:
-        run = run + dp.finite(*second).compose(m)
+    run, outcomes = both_runs(first, second, k, m)
     alphas = np.array([1e-9, 0.03, 0.2, 0.5, 0.77, 0.999])
     true = np.array([outcomes.tradeoff(a) for a in alphas])
     equal(run.tradeoff(alphas), true, rtol=1e-11, atol=1e-14)
