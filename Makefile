@@ -4,8 +4,6 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 BUILT := _build/html/.built
 SOURCES := $(shell git ls-files _config.yml _toc.yml chapters dpnotes ledger site tests/claims package-lock.json 2>/dev/null)
-PACKAGE_TESTS := $(filter-out %_site.py %_grading.py %_assignments.py %_guards.py %_notebooks.py \
-  %_ledger.py,$(wildcard tests/test_*.py))
 PORT ?= 8000
 # Small matrices: more threads would only get into each other's way, and could change last digits.
 export OMP_NUM_THREADS = 1
@@ -59,7 +57,7 @@ test: $(BUILT)
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests
 
 quick: $(INSTALLED)
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/claims $(PACKAGE_TESTS)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/claims tests/package
 
 bench: $(INSTALLED)
 	$(BIN)/python bench/run.py

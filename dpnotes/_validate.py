@@ -162,3 +162,8 @@ def generator(name, value):
     if not isinstance(value, np.random.Generator):
         raise _error(name, value, "a numpy.random.Generator")
     return value
+
+
+def plain(value):
+    """An answer as it is returned: scalars as Python floats, arrays as they are."""
+    return float(value) if np.ndim(value) == 0 else value

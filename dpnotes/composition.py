@@ -9,11 +9,15 @@ Arrays broadcast; scalars give Python floats. The best possible theorem is in ``
 import numpy as np
 import scipy  # its submodule optimize, 0.2 s, loads where it is first used
 
-from . import optimal as _optimal
-from ._validate import nonnegative, open_probability, positive, positive_probability, probability
-from .calibration import gaussian_sigma_classical
-from .divergences import _plain
-from .optimal import *  # noqa: F403
+from ._validate import (
+    nonnegative,
+    open_probability,
+    plain,
+    positive,
+    positive_probability,
+    probability,
+)
+from .gaussian_noise import gaussian_sigma_classical
 
 __all__ = [
     "adaptive_composition",
@@ -38,7 +42,6 @@ __all__ = [
     "best_delta_split",
     "answerable_queries",
 ]
-__all__ += _optimal.__all__  # the theorem that cannot be improved has a room of its own
 
 
 def adaptive_composition(*kernels):
@@ -74,25 +77,25 @@ def kl_from_pure(epsilon):
     Randomized response attains it (U-kl-tight).
     """
     epsilon = nonnegative("epsilon", epsilon)
-    return _plain(epsilon * np.tanh(epsilon / 2))
+    return plain(epsilon * np.tanh(epsilon / 2))
 
 
 def kl_from_pure_quadratic(epsilon):
     """Bound on the same KL divergence: epsilon^2/2 (U-kl-bun-steinke)."""
-    return _plain(nonnegative("epsilon", epsilon) ** 2 / 2)
+    return plain(nonnegative("epsilon", epsilon) ** 2 / 2)
 
 
 def kl_from_pure_exponential(epsilon):
     """Bound on the same KL divergence: epsilon (e^epsilon - 1) (F-3.18); inf beyond the floats."""
     epsilon = nonnegative("epsilon", epsilon)
     with np.errstate(over="ignore"):
-        return _plain(epsilon * np.expm1(epsilon))
+        return plain(epsilon * np.expm1(epsilon))
 
 
 def kl_from_pure_piecewise(epsilon):
     """Bound on the same KL divergence: the lesser of epsilon (e^epsilon - 1) and epsilon (T-12)."""
     epsilon = nonnegative("epsilon", epsilon)
-    return _plain(epsilon * np.expm1(np.minimum(epsilon, np.log(2))))
+    return plain(epsilon * np.expm1(np.minimum(epsilon, np.log(2))))
 
 
 def jeffreys_from_pure(epsilon):
@@ -100,7 +103,7 @@ def jeffreys_from_pure(epsilon):
 
     The sources have epsilon (e^epsilon - 1), which is never less (T-11).
     """
-    return _plain(2 * kl_from_pure(epsilon))
+    return plain(2 * kl_from_pure(epsilon))
 
 
 # ---------------------------------------------------------------------- advanced composition
@@ -115,7 +118,7 @@ def advanced_composition(epsilon, k, delta_prime, mean=kl_from_pure):
     epsilon too, at the larger `composed_delta`.
     """
     root, k = _root(k, delta_prime)
-    return _plain(k * mean(epsilon) + nonnegative("epsilon", epsilon) * root)
+    return plain(k * mean(epsilon) + nonnegative("epsilon", epsilon) * root)
 
 
 def advanced_composition_azuma(epsilon, k, delta_prime, mean=kl_from_pure_piecewise):
@@ -125,7 +128,7 @@ def advanced_composition_azuma(epsilon, k, delta_prime, mean=kl_from_pure_piecew
     """
     root, k = _root(k, delta_prime)
     a = mean(epsilon)
-    return _plain(k * a + (nonnegative("epsilon", epsilon) + a) * root)
+    return plain(k * a + (nonnegative("epsilon", epsilon) + a) * root)
 
 
 def advanced_composition_heterogeneous(epsilons, delta_prime):
@@ -133,7 +136,7 @@ def advanced_composition_heterogeneous(epsilons, delta_prime):
     epsilons = np.atleast_1d(nonnegative("epsilons", epsilons))
     log_inverse = -np.log(positive_probability("delta_prime", delta_prime))
     width = np.sqrt(2 * log_inverse) * np.linalg.norm(epsilons)
-    return _plain(kl_from_pure(epsilons).sum() + width)
+    return plain(kl_from_pure(epsilons).sum() + width)
 
 
 def advanced_composition_beta(target_epsilon, epsilon, k, mean=kl_from_pure):
@@ -143,7 +146,7 @@ def advanced_composition_beta(target_epsilon, epsilon, k, mean=kl_from_pure):
     """
     epsilon, k = np.asarray(positive("epsilon", epsilon)), _rounds(k)
     room = np.maximum(nonnegative("target_epsilon", target_epsilon) - k * mean(epsilon), 0.0)
-    return _plain(np.exp(-((room / epsilon) ** 2) / (2 * k)))
+    return plain(np.exp(-((room / epsilon) ** 2) / (2 * k)))
 
 
 def composed_delta(delta, k, delta_prime=0.0):
@@ -153,7 +156,7 @@ def composed_delta(delta, k, delta_prime=0.0):
     """
     delta, delta_prime = probability("delta", delta), probability("delta_prime", delta_prime)
     with np.errstate(divide="ignore"):
-        return _plain(-np.expm1(_rounds(k) * np.log1p(-delta) + np.log1p(-delta_prime)))
+        return plain(-np.expm1(_rounds(k) * np.log1p(-delta) + np.log1p(-delta_prime)))
 
 
 def overtakes_basic(epsilon, delta_prime, mean=kl_from_pure):
@@ -184,7 +187,7 @@ def per_query_epsilon(epsilon, k, delta_prime):
     log_inverse = -np.log(positive_probability("delta_prime", delta_prime))
     sum_of_roots = np.sqrt(2 * log_inverse + 2 * epsilon) + np.sqrt(2 * log_inverse)
     with np.errstate(invalid="ignore"):
-        return _plain(np.where(epsilon > 0, 2 * epsilon / (np.sqrt(k) * sum_of_roots), 0.0))
+        return plain(np.where(epsilon > 0, 2 * epsilon / (np.sqrt(k) * sum_of_roots), 0.0))
 
 
 def laplace_variance_basic(k, epsilon):
@@ -192,12 +195,12 @@ def laplace_variance_basic(k, epsilon):
 
     Sensitivity 1 a query, here and below (A-basic-vs-advanced).
     """
-    return _plain(2 * (_rounds(k) / positive("epsilon", epsilon)) ** 2)
+    return plain(2 * (_rounds(k) / positive("epsilon", epsilon)) ** 2)
 
 
 def laplace_variance_advanced(k, epsilon, delta):
     """The same under advanced composition, with all of epsilon spent: 2/`per_query_epsilon`^2."""
-    return _plain(2 / per_query_epsilon(positive("epsilon", epsilon), k, delta) ** 2)
+    return plain(2 / per_query_epsilon(positive("epsilon", epsilon), k, delta) ** 2)
 
 
 def laplace_variance_halved(k, epsilon, delta):
@@ -210,7 +213,7 @@ def laplace_variance_halved(k, epsilon, delta):
     if np.any(epsilon > 8 * log_inverse):
         most = 8 * log_inverse
         raise ValueError(f"epsilon must be at most 8 log(1/delta) = {most}, got {epsilon}")
-    return _plain(16 * _rounds(k) * log_inverse / epsilon**2)
+    return plain(16 * _rounds(k) * log_inverse / epsilon**2)
 
 
 def gaussian_sigma_split(share, epsilon, delta, k):
@@ -273,4 +276,4 @@ def _root(k, delta_prime):
 def _first_above(factor, possible, delta_prime):
     """The first whole number above factor log(1/delta'); inf where not possible."""
     bound = -factor * np.log(positive_probability("delta_prime", delta_prime))
-    return _plain(np.where(possible, np.floor(bound) + 1, np.inf))
+    return plain(np.where(possible, np.floor(bound) + 1, np.inf))

@@ -9,7 +9,7 @@ turns a pair of densities on the line into such arrays, by quadrature. All logar
 import numpy as np
 from scipy.special import logsumexp
 
-from ._validate import count, function, nonnegative_or_inf, probability, real
+from ._validate import count, function, nonnegative_or_inf, plain, probability, real
 
 __all__ = [
     "total_variation",
@@ -26,7 +26,7 @@ __all__ = [
 def total_variation(p, q):
     """Largest difference in probability over all events, max_S p(S) - q(S); in [0, 1]."""
     p, q = _laws(p, q)
-    return _plain(0.5 * np.abs(p - q).sum(-1))
+    return plain(0.5 * np.abs(p - q).sum(-1))
 
 
 def kl(p, q):
@@ -35,7 +35,7 @@ def kl(p, q):
     Written as the sum of p (log p/q - 1 + q/p), whose terms are all nonnegative, so that it keeps
     its relative precision for laws that are nearly equal.
     """
-    return _plain(_kl(*_laws(p, q)))
+    return plain(_kl(*_laws(p, q)))
 
 
 def renyi_divergence(p, q, alpha):
@@ -56,12 +56,12 @@ def renyi_divergence(p, q, alpha):
     ):
         if rows.any():
             value[rows] = rule(p[rows], q[rows], alpha[rows])
-    return _plain(value)
+    return plain(value)
 
 
 def max_divergence(p, q):
     """Largest privacy loss, the maximum of log p/q over outcomes with p > 0 (F-max-divergence)."""
-    return _plain(_largest_loss(*_laws(p, q)))
+    return plain(_largest_loss(*_laws(p, q)))
 
 
 def approximate_max_divergence(p, q, delta):
@@ -75,7 +75,7 @@ def approximate_max_divergence(p, q, delta):
     _, above, below = _sorted_by_ratio(p, q)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = np.log(above - delta) - np.log(below)
-    return _plain(np.where(above > delta, value, -np.inf).max(-1))
+    return plain(np.where(above > delta, value, -np.inf).max(-1))
 
 
 def hockey_stick(p, q, epsilon):
@@ -87,7 +87,7 @@ def hockey_stick(p, q, epsilon):
     p, q = _laws(p, q)
     epsilon, _ = _spread(real("epsilon", epsilon), p)
     excess = -np.expm1(np.minimum(epsilon - _log_ratio(p, q), 0.0))
-    return _plain((p * excess).sum(-1))
+    return plain((p * excess).sum(-1))
 
 
 def tradeoff(p, q, alpha):
@@ -100,7 +100,7 @@ def tradeoff(p, q, alpha):
     slope, power, level = _sorted_by_ratio(q, p)
     slope = np.where(np.isfinite(slope), slope, 0.0)
     start = np.where(level > 0, 1 - power + slope * level, 0.0)
-    return _plain(np.maximum((start - slope * alpha).max(-1), 0.0))
+    return plain(np.maximum((start - slope * alpha).max(-1), 0.0))
 
 
 def density_laws(log_p, log_q, edges, nodes=64):
@@ -138,11 +138,6 @@ def _spread(parameter, p):
     """The parameter with an axis for the outcomes, broadcast to the leading axes; full shape."""
     shape = np.broadcast_shapes(np.shape(parameter), p.shape[:-1])
     return np.broadcast_to(parameter, shape)[..., None], (*shape, p.shape[-1])
-
-
-def _plain(value):
-    """Scalars as Python floats, arrays as they are."""
-    return float(value) if np.ndim(value) == 0 else value
 
 
 def _log_ratio(p, q):

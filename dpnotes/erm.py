@@ -23,8 +23,8 @@ from ._validate import (
     real,
     scalar,
 )
-from .calibration import gaussian_delta, gaussian_sigma
 from .convex import checked_rows, distance_loss, logistic_loss, optimum_radius, risk_minimum
+from .gaussian_noise import gaussian_delta, gaussian_sigma
 
 __all__ = [
     "PrivateFit",

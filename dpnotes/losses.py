@@ -1,20 +1,20 @@
 """The privacy loss of each mechanism: L = log p(X)/q(X), X ~ p, for the two laws of its output on
 neighbouring data.
 
-Sensitivity is 1 throughout: a query of sensitivity s answered with noise of scale b (or standard
-deviation sigma) loses what one of sensitivity 1 loses with b/s (or sigma/s). All return a
-:class:`dpnotes.PrivacyLoss`.
+`scale` and `sigma` are those of the noise that is drawn, `sensitivity` that of the query (1 unless
+said): a query of sensitivity s with noise of scale b loses what one of sensitivity 1 loses with
+b/s. All return a :class:`dpnotes.PrivacyLoss`.
 """
 
 from math import exp, fsum, log1p
 
 import numpy as np
 
-from ._validate import distribution, nonnegative, probability, scalar, within
-from .accounting import PrivacyLoss
-from .laws import mixed_loss
-from .sampled import SampledGaussian
-from .steps import Finite, Gaussian, Laplace
+from ._validate import distribution, nonnegative, positive, probability, scalar, within
+from .accountant.law import mixed_loss
+from .accountant.privacy_loss import PrivacyLoss
+from .accountant.sampled_gaussian import SampledGaussian
+from .accountant.step import Finite, Gaussian, Laplace
 
 __all__ = ["finite", "gaussian", "laplace", "randomized_response", "subsample"]
 
@@ -34,19 +34,30 @@ def randomized_response(epsilon):
     return PrivacyLoss([(Finite((-epsilon, epsilon), (log_p - epsilon, log_p)), 1)])
 
 
-def laplace(scale):
-    """Laplace noise of this scale b on a query of l1 sensitivity 1: pure (1/b)-DP.
+def laplace(scale, sensitivity=1.0):
+    """Laplace noise of this scale on a query of this l1 sensitivity: pure (1/b)-DP with
+    b = scale / sensitivity.
 
     L = +1/b and -1/b with probabilities 1/2 and exp(-1/b)/2, and a density exp((L - 1/b)/2)/4
-    between. Served: scales from 1e-4 to 1e8.
+    between. Served: b from 1e-4 to 1e8.
     """
-    return PrivacyLoss([(Laplace(within("scale", scalar("scale", scale), 1e-4, 1e8)), 1)])
+    return PrivacyLoss([(Laplace(_relative("scale", scale, sensitivity, 1e-4, 1e8)), 1)])
 
 
-def gaussian(sigma):
-    """Gaussian noise of this standard deviation on a query of l2 sensitivity 1:
-    L ~ N(mu^2/2, mu^2) with mu = 1/sigma (Balle and Wang 2018). Served: sigma from 1e-6 to 1e15."""
-    return PrivacyLoss([(Gaussian(1 / within("sigma", scalar("sigma", sigma), 1e-6, 1e15)), 1)])
+def gaussian(sigma, sensitivity=1.0):
+    """Gaussian noise of standard deviation sigma on a query of this l2 sensitivity:
+    L ~ N(mu^2/2, mu^2) with mu = sensitivity / sigma (Balle and Wang 2018). Served: 1/mu from 1e-6
+    to 1e15."""
+    return PrivacyLoss([(Gaussian(1 / _relative("sigma", sigma, sensitivity, 1e-6, 1e15)), 1)])
+
+
+def _relative(name, noise, sensitivity, low, high):
+    """The noise in units of the sensitivity, within what is served."""
+    noise = positive(name, scalar(name, noise))
+    sensitivity = positive("sensitivity", scalar("sensitivity", sensitivity))
+    return within(
+        name if sensitivity == 1 else f"{name} / sensitivity", noise / sensitivity, low, high
+    )
 
 
 def finite(p, q):

@@ -1,5 +1,6 @@
-"""Samplers: the mechanisms themselves. Each takes the exact value, its sensitivity, the privacy
-parameter and an explicit random generator, and returns what may be published.
+"""Samplers: the mechanisms themselves. Each takes the exact value, what sets its noise and an
+explicit random generator, and returns what may be published. `sigma` is always the standard
+deviation of the noise that is drawn; no sensitivity multiplies it.
 
 Floating-point noise is a leak of its own (Mironov 2012): `laplace_mechanism` and
 `gaussian_mechanism` are for study. `discrete_laplace_mechanism` and `discrete_gaussian_mechanism`
@@ -13,7 +14,7 @@ from math import floor, isqrt
 import numpy as np
 from scipy.special import expit
 
-from ._validate import count, generator, positive, real, scalar
+from ._validate import count, generator, plain, positive, real, scalar
 
 __all__ = [
     "laplace_mechanism",
@@ -35,19 +36,19 @@ def laplace_mechanism(value, sensitivity=1.0, epsilon=1.0, *, rng):
     value = real("value", value)
     scale = positive("sensitivity", sensitivity) / positive("epsilon", epsilon)
     noise = generator("rng", rng).laplace(0.0, scale, np.shape(value))
-    return _plain(value + noise)
+    return plain(value + noise)
 
 
-def gaussian_mechanism(value, sensitivity=1.0, sigma=1.0, *, rng):
-    """Add independent Gaussian noise of standard deviation sensitivity * sigma to each entry.
+def gaussian_mechanism(value, *, sigma=1.0, rng):
+    """Add independent Gaussian noise of standard deviation `sigma` to each entry of `value`.
 
-    `sensitivity` is the l2 sensitivity of the whole of `value`, `sigma` the noise multiplier that
-    `dpnotes.gaussian` accounts for (T-def-gaussian). The result has the shape of `value`.
+    What `gaussian_sigma(epsilon, delta, sensitivity)` returns is what is drawn, and what
+    `dpnotes.gaussian(sigma, sensitivity)` accounts for, `sensitivity` being the l2 sensitivity of
+    the whole of `value` (T-def-gaussian). The result has the shape of `value`.
     """
     value = real("value", value)
-    scale = positive("sensitivity", sensitivity) * positive("sigma", sigma)
-    noise = generator("rng", rng).normal(0.0, scale, np.shape(value))
-    return _plain(value + noise)
+    noise = generator("rng", rng).normal(0.0, positive("sigma", sigma), np.shape(value))
+    return plain(value + noise)
 
 
 def randomized_response_mechanism(bits, epsilon=1.0, *, rng):
@@ -69,7 +70,7 @@ def randomized_response_estimate(answers, epsilon=1.0):
     """
     answers = np.atleast_1d(_bits("answers", answers))
     epsilon = positive("epsilon", epsilon)
-    return _plain(0.5 + (answers.mean(-1) - 0.5) / np.tanh(epsilon / 2))
+    return plain(0.5 + (answers.mean(-1) - 0.5) / np.tanh(epsilon / 2))
 
 
 def exponential_mechanism(utility, sensitivity=1.0, epsilon=1.0, *, rng):
@@ -97,14 +98,15 @@ def discrete_laplace_mechanism(value, sensitivity=1, epsilon=1.0, *, rng):
     return _add_each(value, lambda: _discrete_laplace(scale, generator("rng", rng)))
 
 
-def discrete_gaussian_mechanism(value, sensitivity=1, sigma=1.0, *, rng):
-    """Add integer noise with P(z) proportional to exp(-z^2 / (2 (sensitivity sigma)^2)), exactly.
+def discrete_gaussian_mechanism(value, *, sigma=1.0, rng):
+    """Add integer noise with P(z) proportional to exp(-z^2 / (2 sigma^2)), exactly.
 
-    `sensitivity` is the l2 sensitivity of the integer `value`; concentrated DP with rho =
-    1/(2 sigma^2), as for the Gaussian. Canonne, Kamath, Steinke (2020), Algorithm 3.
+    For an integer `value` (or array of them) of l2 sensitivity s: concentrated DP with rho =
+    s^2/(2 sigma^2), as for the Gaussian. The float `sigma` is taken as the fraction it is.
+    Canonne, Kamath, Steinke (2020), Algorithm 3.
     """
-    scale = count("sensitivity", sensitivity) * _fraction("sigma", sigma)
-    return _add_each(value, lambda: _discrete_gaussian(scale**2, generator("rng", rng)))
+    variance = _fraction("sigma", sigma) ** 2
+    return _add_each(value, lambda: _discrete_gaussian(variance, generator("rng", rng)))
 
 
 def _bernoulli_exp(rate, rng):
@@ -185,8 +187,3 @@ def _bits(name, value):
     if array.size == 0 or not (array.dtype == bool or np.isin(array, (0, 1)).all()):
         raise ValueError(f"{name} must hold only 0 and 1, got {value!r}")
     return array.astype(bool)
-
-
-def _plain(value):
-    """Scalars as Python floats, arrays as they are."""
-    return float(value) if np.ndim(value) == 0 else value

@@ -8,9 +8,8 @@ leak at most what k independent rounds of it leak, whose loss is binomial. Claim
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from ._validate import count, nonnegative, probability, scalar
-from .divergences import _plain
-from .theorems import conditioning_events
+from ._validate import count, nonnegative, plain, probability, scalar
+from .approximate_dp import conditioning_events
 
 __all__ = [
     "dominating_pair",
@@ -65,7 +64,7 @@ def optimal_composition_delta(epsilon, k, target_epsilon, delta=0.0):
     pure = np.array([np.exp(_log_delta(epsilon, k, t)) for t in target.ravel()])
     with np.errstate(divide="ignore"):
         total = -np.expm1(k * np.log1p(-delta) + np.log1p(-np.minimum(pure, 1.0)))
-    return _plain(total.reshape(target.shape))
+    return plain(total.reshape(target.shape))
 
 
 def optimal_composition(epsilon, k, target_delta, delta=0.0):
@@ -80,7 +79,7 @@ def optimal_composition(epsilon, k, target_delta, delta=0.0):
         pure = -np.expm1(np.log1p(-target) - k * np.log1p(-delta))
     pure = np.where(target == 1, 1.0, pure)
     found = np.array([_invert(epsilon, k, t) for t in pure.ravel()])
-    return _plain(found.reshape(target.shape))
+    return plain(found.reshape(target.shape))
 
 
 def optimal_composition_heterogeneous_delta(epsilons, target_epsilon, deltas=0.0):

@@ -16,11 +16,12 @@ from ._validate import (
     nonnegative,
     open_probability,
     order,
+    plain,
     positive,
     probability,
     scalar,
 )
-from .divergences import _above_tangent, _plain
+from .divergences import _above_tangent
 
 __all__ = [
     "rdp_randomized_response",
@@ -72,7 +73,7 @@ def rdp_laplace(scale, alpha):
 
 def rdp_gaussian(sigma, alpha):
     """Rényi divergence of the Gaussian mechanism: alpha / (2 sigma^2) (U-rdp-gaussian)."""
-    return _plain(order("alpha", alpha) / 2 / positive("sigma", sigma) ** 2)
+    return plain(order("alpha", alpha) / 2 / positive("sigma", sigma) ** 2)
 
 
 def rdp_subsampled_gaussian(sigma, rate, alpha):
@@ -89,7 +90,7 @@ def rdp_subsampled_gaussian(sigma, rate, alpha):
     if not (np.isfinite(orders) & (orders == np.floor(orders)) & (orders >= 2)).all():
         raise ValueError(f"alpha must hold whole numbers >= 2, got {alpha!r}")
     values = [_subsampled_moment(sigma, rate, int(a)) / (a - 1) for a in orders.ravel()]
-    return _plain(np.reshape(values, orders.shape))
+    return plain(np.reshape(values, orders.shape))
 
 
 def _subsampled_moment(sigma, rate, alpha):
@@ -106,7 +107,7 @@ def _subsampled_moment(sigma, rate, alpha):
 def rdp_to_dp(alpha, rdp, delta):
     """epsilon from (alpha, rdp)-RDP: rdp + log(1/delta)/(alpha-1) (A-rdp-to-dp; Mironov 2017)."""
     alpha, rdp, delta = _conversion(alpha, rdp, delta)
-    return _plain(rdp - np.log(delta) / (alpha - 1))
+    return plain(rdp - np.log(delta) / (alpha - 1))
 
 
 def rdp_to_dp_improved(alpha, rdp, delta):
@@ -116,7 +117,7 @@ def rdp_to_dp_improved(alpha, rdp, delta):
     """
     alpha, rdp, delta = _conversion(alpha, rdp, delta)
     excess = log1p(-1 / alpha) - (np.log(delta) + np.log(alpha)) / (alpha - 1)
-    return _plain(np.maximum(rdp + excess, 0.0))
+    return plain(np.maximum(rdp + excess, 0.0))
 
 
 def rdp_to_dp_optimal(alpha, rdp, delta):
@@ -161,7 +162,7 @@ def _least_log_q(p, alpha, rdp):
 def zcdp_to_dp(rho, delta):
     """epsilon from rho-zCDP: rho + 2 sqrt(rho log(1/delta)) (U-zcdp-to-dp; Bun & Steinke 2016)."""
     rho, delta = nonnegative("rho", rho), open_probability("delta", delta)
-    return _plain(rho + 2 * np.sqrt(-rho * np.log(delta)))
+    return plain(rho + 2 * np.sqrt(-rho * np.log(delta)))
 
 
 def zcdp_to_dp_improved(rho, delta):
@@ -181,12 +182,12 @@ def zcdp_to_dp_improved(rho, delta):
 
 def zcdp_from_pure(epsilon):
     """rho of an `epsilon`-DP mechanism: epsilon^2/2 (U-pure-zcdp; Bun & Steinke 2016)."""
-    return _plain(nonnegative("epsilon", epsilon) ** 2 / 2)
+    return plain(nonnegative("epsilon", epsilon) ** 2 / 2)
 
 
 def zcdp_gaussian(sigma):
     """rho of the Gaussian mechanism: 1/(2 sigma^2), attained at every order (U-pure-zcdp)."""
-    return _plain(0.5 / positive("sigma", sigma) ** 2)
+    return plain(0.5 / positive("sigma", sigma) ** 2)
 
 
 def probability_preservation(alpha, rdp, chance):
@@ -197,7 +198,7 @@ def probability_preservation(alpha, rdp, chance):
     alpha = _above_one(alpha)
     rdp, chance = nonnegative("rdp", rdp), probability("chance", chance)
     with np.errstate(divide="ignore"):
-        return _plain(np.exp(np.minimum((1 - 1 / alpha) * (rdp + np.log(chance)), 0.0)))
+        return plain(np.exp(np.minimum((1 - 1 / alpha) * (rdp + np.log(chance)), 0.0)))
 
 
 def group_rdp(alpha, rdp, doublings):
@@ -209,7 +210,7 @@ def group_rdp(alpha, rdp, doublings):
     alpha, rdp = _above_one(alpha), nonnegative("rdp", rdp)
     if np.any(alpha < 2.0 ** (c + 1)):
         raise ValueError(f"alpha must be at least 2^(doublings + 1) = {2 ** (c + 1)}, got {alpha}")
-    return _plain(alpha / 2.0**c), _plain(3.0**c * rdp)
+    return plain(alpha / 2.0**c), plain(3.0**c * rdp)
 
 
 def _powers(alpha, t):
@@ -223,7 +224,7 @@ def _divergence(alpha, power, small, large, at_one, at_infinity):
     safe = np.where(power > 0, power, 1.0)
     moment = np.where(large < 1, log1p(np.where(large < 1, small, 0.0)), large)
     value = np.where(power > 0, moment / safe, at_one)
-    return _plain(np.where(np.isinf(alpha), at_infinity, value))
+    return plain(np.where(np.isinf(alpha), at_infinity, value))
 
 
 def _above_one(alpha):

@@ -21,7 +21,7 @@ from ._validate import (
     real,
     scalar,
 )
-from .accounting import PrivacyLoss
+from .accountant.privacy_loss import PrivacyLoss
 from .losses import gaussian, subsample
 
 __all__ = [

@@ -16,6 +16,7 @@ from ._validate import (
     function,
     nonnegative,
     open_probability,
+    plain,
     positive,
     positive_probability,
     probability,
@@ -56,14 +57,14 @@ def amplification(epsilon, rate, delta=0.0):
     with np.errstate(divide="ignore"):
         large = np.logaddexp(np.log1p(-r), np.log(r) + e)
     amplified = np.where(e <= 1, small, np.where(r == 0, 0.0, large))
-    return _plain(amplified), _plain(rate * np.asarray(probability("delta", delta)))
+    return plain(amplified), plain(rate * np.asarray(probability("delta", delta)))
 
 
 def amplification_linear(epsilon, rate):
     """rate (e^epsilon - 1) >= the amplified epsilon (T-19-linear); inf where beyond floats."""
     epsilon, rate = np.asarray(nonnegative("epsilon", epsilon)), probability("rate", rate)
     with np.errstate(over="ignore", invalid="ignore"):
-        return _plain(np.where(np.asarray(rate) == 0, 0.0, rate * np.expm1(epsilon)))
+        return plain(np.where(np.asarray(rate) == 0, 0.0, rate * np.expm1(epsilon)))
 
 
 def amplification_chord(epsilon, rate, limit=1.0):
@@ -74,7 +75,7 @@ def amplification_chord(epsilon, rate, limit=1.0):
     epsilon, limit = nonnegative("epsilon", epsilon), positive("limit", limit)
     if np.any(np.asarray(epsilon) > limit):
         raise ValueError(f"epsilon must be at most limit = {limit!r}, got {epsilon!r}")
-    return _plain(probability("rate", rate) * epsilon * np.expm1(limit) / limit)
+    return plain(probability("rate", rate) * epsilon * np.expm1(limit) / limit)
 
 
 def amplification_inverse(epsilon, rate):
@@ -84,7 +85,7 @@ def amplification_inverse(epsilon, rate):
     with np.errstate(over="ignore"):
         small = np.log1p(np.expm1(np.minimum(e, 1.0)) / r)
     large = np.maximum(e, 1.0) - np.log(r) + np.log1p((r - 1) * np.exp(-np.maximum(e, 1.0)))
-    return _plain(np.where(e <= 1, small, large))
+    return plain(np.where(e <= 1, small, large))
 
 
 def replacement_amplification(epsilon, rows, draws):
@@ -92,7 +93,7 @@ def replacement_amplification(epsilon, rows, draws):
 
     For substitution, epsilon-DP on `draws` rows (an exercise of the page); it can be attained.
     """
-    return _plain(count("draws", draws) * amplification(epsilon, 1 / count("rows", rows))[0])
+    return plain(count("draws", draws) * amplification(epsilon, 1 / count("rows", rows))[0])
 
 
 # --------------------------------------------------------------------------------- minibatches
@@ -107,7 +108,7 @@ def minibatch_epsilon(epsilon, rate, passes, delta_prime):
     epsilon, volume, width = _minibatches(epsilon, rate, passes, delta_prime)
     with np.errstate(over="ignore"):
         gain = np.expm1(epsilon)
-        return _plain(gain * width + volume * gain**2 / 2)
+        return plain(gain * width + volume * gain**2 / 2)
 
 
 def minibatch_epsilon_printed(epsilon, rate, passes, delta_prime):
@@ -116,7 +117,7 @@ def minibatch_epsilon_printed(epsilon, rate, passes, delta_prime):
     T-19-minibatch; kept for the comparison, not to be used.
     """
     epsilon, volume, width = _minibatches(epsilon, rate, passes, delta_prime)
-    return _plain(epsilon * width + 2 * volume * epsilon**2)
+    return plain(epsilon * width + 2 * volume * epsilon**2)
 
 
 def _minibatches(epsilon, rate, passes, delta_prime):
@@ -227,7 +228,3 @@ def subsampled_dominating_pair(epsilon, rate, delta=0.0):
     none = (1 - rate) * (p[0] + p[1] - p[2])
     law = np.array([leak, high, none, low, 0.0])
     return law, law[::-1].copy()
-
-
-def _plain(value):
-    return float(value) if np.ndim(value) == 0 else np.asarray(value)

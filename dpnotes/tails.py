@@ -44,13 +44,15 @@ _SMALLEST = 5e-324
 
 def markov(t, mean):
     """P(X >= t) <= mean / t for a variable X >= 0 and t > 0 (U-markov)."""
-    return _plain(np.minimum(np.divide(check.nonnegative("mean", mean), check.positive("t", t)), 1))
+    return check.plain(
+        np.minimum(np.divide(check.nonnegative("mean", mean), check.positive("t", t)), 1)
+    )
 
 
 def chebyshev(u, variance):
     """P(|X - E X| >= u) <= variance / u^2 for u > 0 (U-chebyshev)."""
     u, variance = check.positive("u", u), check.nonnegative("variance", variance)
-    return _plain(np.minimum(np.divide(variance, u) / u, 1))
+    return check.plain(np.minimum(np.divide(variance, u) / u, 1))
 
 
 def moment_tail(u, moment, order):
@@ -124,7 +126,7 @@ def mills_upper(t):
 def mills_lower(t):
     """P(X > t) > t exp(-t^2/2) / ((1 + t^2) sqrt(2 pi)), the companion of `mills_upper` (T-8)."""
     t = check.positive("t", t)
-    return _plain(np.exp(-_half_square(t)) / (t + np.divide(1, t)) / math.sqrt(2 * math.pi))
+    return check.plain(np.exp(-_half_square(t)) / (t + np.divide(1, t)) / math.sqrt(2 * math.pi))
 
 
 def subgaussian_tail(u, sigma=1.0):
@@ -145,7 +147,7 @@ def subgaussian_bounded(low, high):
 
 def subgaussian_mean(sigma, n):
     """The sigma/sqrt(n) of a mean of n independent sigma-subgaussians (U-subgaussian-mean)."""
-    return _plain(check.positive("sigma", sigma) / np.sqrt(check.positive("n", n)))
+    return check.plain(check.positive("sigma", sigma) / np.sqrt(check.positive("n", n)))
 
 
 def hoeffding(t, k, b):
@@ -158,7 +160,7 @@ def hoeffding_deviation(beta, k, b):
     """The t = b sqrt(2 k log(1/beta)) at which `hoeffding` equals beta, 0 < beta <= 1 (T-13)."""
     beta = check.positive_probability("beta", beta)
     k, b = check.positive("k", k), check.positive("b", b)
-    return _plain(b * np.sqrt(2 * k * np.abs(np.log(beta))))
+    return check.plain(b * np.sqrt(2 * k * np.abs(np.log(beta))))
 
 
 def azuma(t, k, b):
@@ -234,7 +236,7 @@ def stirling(n):
     """(lower, upper) bounds on log n!, n >= 1, less than 1/(144 n^2) apart (F-stirling)."""
     n = np.asarray(check.order("n", check.positive("n", n)))
     middle = np.log(2 * math.pi * n) / 2 + n * (np.log(n) - 1)
-    return _plain(middle + 1 / (12 * n + 1)), _plain(middle + 1 / (12 * n))
+    return check.plain(middle + 1 / (12 * n + 1)), check.plain(middle + 1 / (12 * n))
 
 
 def binomial_tail_lower(s, n, p):
@@ -244,17 +246,17 @@ def binomial_tail_lower(s, n, p):
     """
     s, p = np.asarray(check.open_probability("s", s)), np.asarray(check.open_probability("p", p))
     n = np.asarray(check.positive("n", n))
-    return _plain(np.exp(-n * _kl_coins(s, p) - np.log(8 * n * s * (1 - s)) / 2))
+    return check.plain(np.exp(-n * _kl_coins(s, p) - np.log(8 * n * s * (1 - s)) / 2))
 
 
 def pinsker(kl):
     """The l1 distance of two laws is at most sqrt(2 kl), kl their divergence (U-pinsker)."""
-    return _plain(np.sqrt(2 * np.asarray(check.nonnegative_or_inf("kl", kl))))
+    return check.plain(np.sqrt(2 * np.asarray(check.nonnegative_or_inf("kl", kl))))
 
 
 def bretagnolle_huber(kl):
     """The l1 distance is at most 2 sqrt(1 - exp(-kl)): never above 2 (Bretagnolle & Huber 1979)."""
-    return _plain(2 * np.sqrt(-np.expm1(-np.asarray(check.nonnegative_or_inf("kl", kl)))))
+    return check.plain(2 * np.sqrt(-np.expm1(-np.asarray(check.nonnegative_or_inf("kl", kl)))))
 
 
 def _half_square(x):
@@ -265,9 +267,4 @@ def _half_square(x):
 def _probability(log_bound):
     """exp(log_bound), at most 1 and never a false 0."""
     bound = np.clip(np.exp(np.minimum(log_bound, 0.0)), _SMALLEST, 1.0)
-    return _plain(np.where(np.isneginf(log_bound), 0.0, bound))
-
-
-def _plain(value):
-    """Zero-dimensional arrays as Python floats."""
-    return float(value) if np.ndim(value) == 0 else value
+    return check.plain(np.where(np.isneginf(log_bound), 0.0, bound))

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtr
 
 import dpnotes as dp
-from dpnotes import contour
+from dpnotes.accountant import contour
 from evidence import at_most, equal, holds, must_fail
 
 
@@ -184,7 +184,7 @@ def profile_complement(case, epsilon):
     return total
 
 
-@pytest.mark.claim("X-alias-bound", by=("contour.chernoff",))
+@pytest.mark.claim("X-alias-bound", by=("accountant.contour.chernoff",))
 def test_the_certificate_holds_with_atoms_and_without():
     rng = np.random.default_rng(6)
     p, q = laws(7, 1500)

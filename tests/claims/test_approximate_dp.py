@@ -122,7 +122,7 @@ def test_the_gaussian_mechanism_adds_gaussian_noise():
     must_fail(check, rng.normal(scale=2.5**0.5, size=100_000))
 
 
-@pytest.mark.claim("T-6.1", by=("calibration.gaussian_delta", "divergences.density_laws"))
+@pytest.mark.claim("T-6.1", by=("gaussian_noise.gaussian_delta", "divergences.density_laws"))
 def test_the_loss_does_not_see_translation_and_scale():
     rng = np.random.default_rng(6)
     sigma, epsilon, unit = np.exp(rng.normal(size=(3, 5000)))
@@ -146,7 +146,7 @@ def test_the_loss_does_not_see_translation_and_scale():
 
 
 @pytest.mark.claim(
-    "U-plrv-gaussian", by=("calibration.gaussian_loss_law", "calibration.gaussian_loss_tail")
+    "U-plrv-gaussian", by=("gaussian_noise.gaussian_loss_law", "gaussian_noise.gaussian_loss_tail")
 )
 def test_the_gaussian_loss_is_gaussian():
     rng = np.random.default_rng(7)
@@ -181,7 +181,7 @@ def area_under_tail(p, q, epsilon):
 
 
 @pytest.mark.claim(
-    "T-1", "T-6", "U-lemma-1", by=("theorems.privacy_loss_tail", "divergences.hockey_stick")
+    "T-1", "T-6", "U-lemma-1", by=("approximate_dp.privacy_loss_tail", "divergences.hockey_stick")
 )
 def test_delta_is_at_most_the_tail():
     def check(tail):
@@ -218,7 +218,7 @@ def test_delta_is_at_most_the_tail():
     )
 
 
-@pytest.mark.claim("T-2", by=("theorems.largest_tail_pair",))
+@pytest.mark.claim("T-2", by=("approximate_dp.largest_tail_pair",))
 def test_the_converse_fails_as_badly_as_possible():
     def bound(epsilon, delta):
         return (np.exp(epsilon) + delta) / (np.exp(epsilon) + 1)
@@ -252,7 +252,7 @@ def test_the_converse_fails_as_badly_as_possible():
     )
 
 
-@pytest.mark.claim("T-3", by=("theorems.loss_tail_from_dp",))
+@pytest.mark.claim("T-3", by=("approximate_dp.loss_tail_from_dp",))
 def test_a_loss_well_above_epsilon_is_rare():
     def tail(p, q, threshold):
         return (p * (losses(p, q) >= threshold)).sum(-1)
@@ -285,7 +285,7 @@ def test_a_loss_well_above_epsilon_is_rare():
 # ------------------------------------------------------------------ conditioning
 
 
-@pytest.mark.claim("T-c1c2c3", by=("theorems.privacy_loss_tail",))
+@pytest.mark.claim("T-c1c2c3", by=("approximate_dp.privacy_loss_tail",))
 def test_three_conditions():
     sets = events(4).astype(bool)
 
@@ -338,7 +338,7 @@ def four_conditions(p, q, epsilon, e, f, mass):
     holds((e >= 0) & (f >= 0))
 
 
-@pytest.mark.claim("T-4", by=("theorems.conditioning_events",))
+@pytest.mark.claim("T-4", by=("approximate_dp.conditioning_events",))
 def test_conditioning_events_exist_and_are_the_largest():
     def check(construct):
         for epsilon in EPSILONS:
@@ -382,7 +382,7 @@ def test_conditioning_events_exist_and_are_the_largest():
     )
 
 
-@pytest.mark.claim("T-5", by=("theorems.conditioning_events",))
+@pytest.mark.claim("T-5", by=("approximate_dp.conditioning_events",))
 def test_conditioning_events_given_every_past():
     rng = np.random.default_rng(17)
     kernels = rng.dirichlet(np.full(4, 0.7), (2, 50, 3, 3))  # a law for each of 3 x 3 histories
@@ -433,7 +433,7 @@ def test_conditioning_events_given_every_past():
     )
 
 
-@pytest.mark.claim("T-7", by=("theorems.conditioning_events",))
+@pytest.mark.claim("T-7", by=("approximate_dp.conditioning_events",))
 def test_approximate_privacy_of_a_mechanism_is_pure_privacy_most_of_the_time():
     table = np.random.default_rng(18).dirichlet(np.full(4, 0.5), (500, 4))  # datasets on a ring
 
@@ -467,11 +467,11 @@ SIGMAS = {
 @pytest.mark.claim(
     "T-9",
     by=(
-        "calibration.gaussian_delta_chernoff",
-        "calibration.gaussian_sigma_chernoff",
-        "calibration.gaussian_sigma_mills",
-        "calibration.gaussian_sigma_chernoff_root",
-        "calibration.gaussian_sigma_mills_root",
+        "gaussian_noise.gaussian_delta_chernoff",
+        "gaussian_noise.gaussian_sigma_chernoff",
+        "gaussian_noise.gaussian_sigma_mills",
+        "gaussian_noise.gaussian_sigma_chernoff_root",
+        "gaussian_noise.gaussian_sigma_mills_root",
     ),
 )
 def test_the_gaussian_mechanism_by_tail_bounds():
@@ -522,7 +522,7 @@ def test_the_gaussian_mechanism_by_tail_bounds():
 
 @pytest.mark.claim(
     "U-classical-gaussian",
-    by=("calibration.gaussian_epsilon_chernoff", "calibration.gaussian_sigma_classical"),
+    by=("gaussian_noise.gaussian_epsilon_chernoff", "gaussian_noise.gaussian_sigma_classical"),
 )
 def test_the_blanks_of_the_slide():
     rng = np.random.default_rng(21)
@@ -542,7 +542,7 @@ def test_the_blanks_of_the_slide():
     at_most(dp.gaussian_delta(dp.gaussian_sigma_classical(eps, delta), eps), delta)
 
 
-@pytest.mark.claim("F-3.22", by=("calibration.gaussian_sigma_classical",))
+@pytest.mark.claim("F-3.22", by=("gaussian_noise.gaussian_sigma_classical",))
 def test_the_classical_gaussian_mechanism():
     limit = 2 * np.log(2.5)
 
@@ -571,7 +571,8 @@ def test_the_classical_gaussian_mechanism():
 
 
 @pytest.mark.claim(
-    "T-A.1", by=("calibration.gaussian_sigma_dwork_roth", "calibration.gaussian_sigma_mills_root")
+    "T-A.1",
+    by=("gaussian_noise.gaussian_sigma_dwork_roth", "gaussian_noise.gaussian_sigma_mills_root"),
 )
 def test_the_blog_against_theorem_a1():
     eps, delta = targets(23, epsilon=(1e-8, 1.0))
@@ -595,9 +596,9 @@ def test_the_blog_against_theorem_a1():
 @pytest.mark.claim(
     "U-balle-wang",
     by=(
-        "calibration.gaussian_delta",
-        "calibration.gaussian_sigma",
-        "calibration.gaussian_sigma_tail",
+        "gaussian_noise.gaussian_delta",
+        "gaussian_noise.gaussian_sigma",
+        "gaussian_noise.gaussian_sigma_tail",
     ),
 )
 def test_the_exact_gaussian_curve():
@@ -656,7 +657,7 @@ def test_the_exact_gaussian_curve():
     holds(np.diff(dp.gaussian_sigma(np.linspace(0, 50, 2000), 1e-5)) < 0)
 
 
-@pytest.mark.claim("U-laplace-vs-gauss", by=("calibration.gaussian_break_even",))
+@pytest.mark.claim("U-laplace-vs-gauss", by=("gaussian_noise.gaussian_break_even",))
 def test_laplace_against_gauss():
     rng = np.random.default_rng(27)
     b, sigma, more = np.exp(rng.normal(size=(3, 5000)))
@@ -683,9 +684,9 @@ def test_laplace_against_gauss():
 @pytest.mark.claim(
     "U-privacy-profile",
     by=(
-        "theorems.tradeoff_from_profile",
-        "theorems.profile_from_tradeoff",
-        "calibration.gaussian_tradeoff",
+        "approximate_dp.tradeoff_from_profile",
+        "approximate_dp.profile_from_tradeoff",
+        "gaussian_noise.gaussian_tradeoff",
     ),
 )
 def test_profile_and_tradeoff_determine_each_other():

@@ -436,7 +436,7 @@ def test_advanced_adaptive_approximate():
     must_fail(approximate_checks, lambda e, k, b: 0.0 * e * k, sum_of_deltas, 18, False)
 
 
-@pytest.mark.claim("T-18", by=("theorems.conditioning_events",))
+@pytest.mark.claim("T-18", by=("approximate_dp.conditioning_events",))
 def test_conditioning_on_all_events_changes_the_rounds_before():
     epsilon, delta = 0.5, 0.2
     p1 = q2 = np.array([np.exp(epsilon), 1.0]) / (1 + np.exp(epsilon))

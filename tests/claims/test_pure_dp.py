@@ -176,7 +176,7 @@ def test_k_steps_cost_k_epsilon_and_may_cost_all_of_it():
     must_fail(check, lambda k: np.maximum(k - 1, 0))
 
 
-@pytest.mark.claim("X-group-privacy", by=("theorems.histogram_sensitivity",))
+@pytest.mark.claim("X-group-privacy", by=("pure_dp.histogram_sensitivity",))
 def test_replacing_costs_twice_adding():
     rng = np.random.default_rng(7)
     at_most(dp.histogram_sensitivity(1, "replace"), 2 * dp.histogram_sensitivity(1))
@@ -196,7 +196,7 @@ def answers_law(data, truth, other=None):
 
 @pytest.mark.claim(
     "F-randomized-response",
-    by=("theorems.two_coin_epsilon", "theorems.randomized_response_epsilon"),
+    by=("pure_dp.two_coin_epsilon", "pure_dp.randomized_response_epsilon"),
 )
 def test_the_coins_give_exactly_their_epsilon():
     rng = np.random.default_rng(8)
@@ -220,7 +220,7 @@ def test_the_coins_give_exactly_their_epsilon():
     )
 
 
-@pytest.mark.claim("F-randomized-response", by=("theorems.two_coin_epsilon",))
+@pytest.mark.claim("F-randomized-response", by=("pure_dp.two_coin_epsilon",))
 def test_all_answers_together_have_the_same_epsilon():
     rng = np.random.default_rng(9)
     data = np.array(list(product([0, 1], repeat=3)))
@@ -234,7 +234,7 @@ def test_all_answers_together_have_the_same_epsilon():
 
 @pytest.mark.claim(
     "F-randomized-response",
-    by=("mechanisms.randomized_response_estimate", "theorems.randomized_response_error"),
+    by=("mechanisms.randomized_response_estimate", "pure_dp.randomized_response_error"),
 )
 def test_the_estimate_is_unbiased_with_the_stated_spread():
     # exact moments, by summing over all 2^n answers
@@ -362,7 +362,7 @@ def test_approximate_max_divergence_is_the_best_event_and_inverts_the_hockey_sti
 
 
 @pytest.mark.claim(
-    "U-sensitivity-examples", by=("theorems.histogram_sensitivity", "theorems.ballot_sensitivity")
+    "U-sensitivity-examples", by=("pure_dp.histogram_sensitivity", "pure_dp.ballot_sensitivity")
 )
 def test_vote_and_histogram_sensitivities_by_search_over_neighbours():
     def check(sensitivity):
@@ -385,7 +385,7 @@ def test_vote_and_histogram_sensitivities_by_search_over_neighbours():
         equal(moved, dp.histogram_sensitivity(order, "replace"))
 
 
-@pytest.mark.claim("U-sensitivity-examples", by=("theorems.gram_sensitivity",))
+@pytest.mark.claim("U-sensitivity-examples", by=("pure_dp.gram_sensitivity",))
 def test_gram_sensitivities():
     rng = np.random.default_rng(14)
 
@@ -417,7 +417,7 @@ def test_gram_sensitivities():
         equal(np.abs(np.outer(u, u) - np.outer(v, v)).sum(), np.sqrt(2) * 2 * half)
 
 
-@pytest.mark.claim("T-laplace", by=("theorems.laplace_scale",))
+@pytest.mark.claim("T-laplace", by=("pure_dp.laplace_scale",))
 def test_laplace_noise_of_scale_sensitivity_over_epsilon_is_just_enough():
     rng = np.random.default_rng(15)
     sensitivity, epsilon = np.exp(rng.uniform(-5, 5, (2, 2000)))
@@ -451,7 +451,7 @@ def test_the_least_epsilon_of_laplace_noise_by_quadrature():
         equal([dp.max_divergence(p, q), dp.max_divergence(q, p)], 1 / b, rtol=1e-9)
 
 
-@pytest.mark.claim("F-counting", by=("theorems.laplace_scale",))
+@pytest.mark.claim("F-counting", by=("pure_dp.laplace_scale",))
 def test_counts_move_by_at_most_one():
     rng = np.random.default_rng(16)
     x = rng.integers(0, 6, (4000, 12))
@@ -471,7 +471,7 @@ def test_counts_move_by_at_most_one():
     must_fail(check, 0.5)
 
 
-@pytest.mark.claim("F-3.6", by=("theorems.laplace_scale",))
+@pytest.mark.claim("F-3.6", by=("pure_dp.laplace_scale",))
 def test_vectors_need_noise_for_their_l1_sensitivity():
     rng = np.random.default_rng(17)
 
@@ -491,7 +491,7 @@ def test_vectors_need_noise_for_their_l1_sensitivity():
     must_fail(check, np.inf)
 
 
-@pytest.mark.claim("F-3.8", by=("theorems.laplace_accuracy", "theorems.laplace_quantile"))
+@pytest.mark.claim("F-3.8", by=("pure_dp.laplace_accuracy", "pure_dp.laplace_quantile"))
 def test_accuracy_by_the_union_bound_and_exactly():
     rng = np.random.default_rng(18)
     beta, sensitivity, epsilon = np.exp(
@@ -515,9 +515,7 @@ def test_accuracy_by_the_union_bound_and_exactly():
         equal(-np.expm1(k * np.log1p(-np.exp(-t[beta < 0.9]))), beta[beta < 0.9], rtol=1e-6)
 
 
-@pytest.mark.claim(
-    "F-example-3.3", by=("theorems.laplace_accuracy", "mechanisms.laplace_mechanism")
-)
+@pytest.mark.claim("F-example-3.3", by=("pure_dp.laplace_accuracy", "mechanisms.laplace_mechanism"))
 def test_ten_thousand_first_names():
     # the number of runs beyond the bound is binomial; false alarms have probability 6e-7
     runs, names = 3000, 10_000

@@ -29,7 +29,7 @@ import numpy as np
 from flint import acb, arb, ctx
 
 import dpnotes as dp
-from dpnotes import contour
+from dpnotes.accountant import contour
 
 mp.mp.dps = 60
 with mp.workdps(40):  # 24 Gauss-Legendre nodes, polished

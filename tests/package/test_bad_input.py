@@ -47,7 +47,7 @@ SPECIAL = {
 CLASSLIKE = ("PrivacyLoss", "DPSGDRun", "Loss", "PrivateFit")
 NAMES = [
     name
-    for name in dp.__all__
+    for name in dir(dp)
     if inspect.isfunction(getattr(dp, name)) and name not in (*CLASSLIKE, "adaptive_composition")
 ]
 BAD = (np.nan, "x", 1j, object(), {}, [], [[1.0, 2.0], [3.0]], np.zeros((2, 0)))

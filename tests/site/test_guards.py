@@ -11,7 +11,7 @@ import build
 import guards
 import katex_math
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 CLEAN = """<!DOCTYPE html>
 <html lang="en"><head><title>Page</title>
 <link rel="stylesheet" href="_static/a.css"><script src="_static/a.js"></script></head>

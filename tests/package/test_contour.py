@@ -9,9 +9,9 @@ from math import expm1, log
 
 import numpy as np
 
-from dpnotes import contour
-from dpnotes.closed import gaussian_log_delta
-from dpnotes.steps import Gaussian
+from dpnotes.accountant import contour
+from dpnotes.accountant.one_step import gaussian_log_delta
+from dpnotes.accountant.step import Gaussian
 from evidence import holds, must_fail
 
 

@@ -18,7 +18,7 @@ import dpnotes as dp
 from evidence import equal, must_fail
 
 ROWS = json.loads(
-    (pathlib.Path(__file__).parent / "data" / "accounting_reference.json").read_text()
+    (pathlib.Path(__file__).parent.parent / "data" / "accounting_reference.json").read_text()
 )["rows"]
 CURVES = [row for row in ROWS if not row["what"].startswith(("calibrate", "renyi"))]
 

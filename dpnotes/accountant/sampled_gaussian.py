@@ -7,7 +7,7 @@ from math import exp, expm1, log, log1p, pi, sqrt
 import numpy as np
 from scipy.special import ndtri_exp
 
-from .laws import (
+from .law import (
     Law,
     derivatives,
     gauss,
@@ -19,7 +19,7 @@ from .laws import (
     mixed_loss,
     mixed_loss_complex,
 )
-from .steps import Step
+from .step import Step
 
 __all__ = []
 

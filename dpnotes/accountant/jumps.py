@@ -18,10 +18,10 @@ from math import exp, hypot, inf, lgamma, log, pi, prod, sqrt
 import numpy as np
 from scipy.special import ndtr
 
-from . import closed, contour
-from .laws import Law, gauss, log_sum_exp
-from .sampled import SampledGaussian
-from .steps import Step
+from . import contour, one_step
+from .law import Law, gauss, log_sum_exp
+from .sampled_gaussian import SampledGaussian
+from .step import Step
 
 __all__ = []
 
@@ -264,7 +264,7 @@ def _lines(terms, log_omitted, epsilon, log_delta, spared, most_work):
 def first_epsilon(parts, log_delta):
     """Where to begin: the larger of what one jump needs and what the other rounds need."""
     alone = [
-        closed.epsilon(step, exp(log_delta - log(k)))
+        one_step.epsilon(step, exp(log_delta - log(k)))
         for step, k in parts
         if isinstance(step, SampledGaussian) and step.sign > 0
     ]

@@ -16,9 +16,9 @@ from math import exp, expm1, inf, log
 
 import numpy as np
 
-from . import closed, contour, discrete, lattice
+from . import contour, finite_sums, lattice, one_step
 from .curves import Binomial, Exact, Integral
-from .directions import method
+from .direction import method
 from .thresholds import (
     NEVER,
     NoLineError,
@@ -39,8 +39,8 @@ def worst(directions, alpha):
     step, k = first.parts[0]
     if alpha == 1:
         return 0.0
-    if alpha > 0 and len(first.parts) == 1 and k == 1 and closed.has_closed_form(step):
-        return closed.least_error(step, alpha)
+    if alpha > 0 and len(first.parts) == 1 and k == 1 and one_step.has_closed_form(step):
+        return one_step.least_error(step, alpha)
     found = min(1 - alpha, least_error(first, second, alpha))
     return found if first is second else min(found, least_error(second, first, alpha))
 
@@ -102,7 +102,7 @@ def of_binomial(curve, alpha):
     """``along_edges`` of the window of the binomial law where level = alpha."""
     parts = ((curve.step, curve.k),)
     if curve.k <= 20_000:
-        return along_edges(discrete.two_point(curve.step, curve.k, 0.0), alpha, missed_below)
+        return along_edges(finite_sums.two_point(curve.step, curve.k, 0.0), alpha, missed_below)
     centre, width = centre_and_width(parts)
     least = curve.k * curve.step.bottom()
     epsilon = crossing(
@@ -111,7 +111,7 @@ def of_binomial(curve, alpha):
     side = 1 if epsilon >= centre else -1
     c = contour.saddle_at(parts, side, epsilon)[0]
     missed = missed_above if side > 0 else missed_below
-    return along_edges(discrete.two_point(curve.step, curve.k, c), alpha, missed)
+    return along_edges(finite_sums.two_point(curve.step, curve.k, c), alpha, missed)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from scipy.special import erfcx, erfinv, ndtr, ndtri
 from ._validate import (
     nonnegative,
     open_probability,
+    plain,
     positive,
     positive_probability,
     probability,
@@ -47,13 +48,13 @@ _NODES, _WEIGHTS = (1 + _NODES) / 2, _WEIGHTS / 2
 def gaussian_loss_law(sigma, sensitivity=1.0):
     """Mean eta = mu^2/2 and variance 2 eta of the (normal) privacy loss (U-plrv-gaussian)."""
     eta = _mu(sigma, sensitivity) ** 2 / 2
-    return _plain(eta), _plain(2 * eta)
+    return plain(eta), plain(2 * eta)
 
 
 def gaussian_loss_tail(sigma, epsilon, sensitivity=1.0):
     """P(L > epsilon) for the worst neighbours, any real epsilon: Q(epsilon/mu - mu/2) (T-9)."""
     mu = _mu(sigma, sensitivity)
-    return _plain(ndtr(mu / 2 - np.asarray(real("epsilon", epsilon)) / mu))
+    return plain(ndtr(mu / 2 - np.asarray(real("epsilon", epsilon)) / mu))
 
 
 def gaussian_delta(sigma, epsilon, sensitivity=1.0):
@@ -66,7 +67,7 @@ def gaussian_delta(sigma, epsilon, sensitivity=1.0):
     size = np.abs(epsilon)
     with np.errstate(under="ignore"):
         value = np.exp(_log_delta(size, mu))
-        return _plain(np.where(epsilon < 0, -np.expm1(-size) + np.exp(-size) * value, value))
+        return plain(np.where(epsilon < 0, -np.expm1(-size) + np.exp(-size) * value, value))
 
 
 def gaussian_tradeoff(alpha, sigma, sensitivity=1.0):
@@ -74,7 +75,7 @@ def gaussian_tradeoff(alpha, sigma, sensitivity=1.0):
 
     Phi(Phi^-1(1 - alpha) - mu): the trade-off function of the pair (U-privacy-profile).
     """
-    return _plain(ndtr(-ndtri(np.asarray(probability("alpha", alpha))) - _mu(sigma, sensitivity)))
+    return plain(ndtr(-ndtri(np.asarray(probability("alpha", alpha))) - _mu(sigma, sensitivity)))
 
 
 def gaussian_sigma(epsilon, delta, sensitivity=1.0):
@@ -97,7 +98,7 @@ def gaussian_sigma(epsilon, delta, sensitivity=1.0):
         if (np.abs(step - 1) < 1e-14).all():
             break
     mu = np.where(epsilon == 0, at_zero, mu)
-    return _plain(np.asarray(positive("sensitivity", sensitivity)) / mu)
+    return plain(np.asarray(positive("sensitivity", sensitivity)) / mu)
 
 
 def _log_delta(epsilon, mu):
@@ -146,13 +147,13 @@ def gaussian_delta_chernoff(sigma, epsilon, sensitivity=1.0):
     mu = _mu(sigma, sensitivity)
     t = np.asarray(nonnegative("epsilon", epsilon)) / mu - mu / 2
     with np.errstate(under="ignore"):
-        return _plain(np.exp(-(np.maximum(t, 0.0) ** 2) / 2))
+        return plain(np.exp(-(np.maximum(t, 0.0) ** 2) / 2))
 
 
 def gaussian_epsilon_chernoff(sigma, delta, sensitivity=1.0):
     """mu^2/2 + mu sqrt(2 log(1/delta)), for any delta in (0, 1] (U-classical-gaussian)."""
     mu = _mu(sigma, sensitivity)
-    return _plain(mu * mu / 2 + mu * _chernoff_quantile(positive_probability("delta", delta)))
+    return plain(mu * mu / 2 + mu * _chernoff_quantile(positive_probability("delta", delta)))
 
 
 def gaussian_sigma_chernoff(epsilon, delta, sensitivity=1.0):
@@ -200,7 +201,7 @@ def gaussian_break_even(epsilon, delta):
     calibrated to (epsilon, 0) (U-laplace-vs-gauss).
     """
     epsilon = np.asarray(positive("epsilon", epsilon))
-    return _plain(epsilon * gaussian_sigma(epsilon, delta) / np.sqrt(2))
+    return plain(epsilon * gaussian_sigma(epsilon, delta) / np.sqrt(2))
 
 
 def _least_sigma(t, epsilon):
@@ -239,9 +240,4 @@ def _mu(sigma, sensitivity):
 
 
 def _scaled(sigma, sensitivity):
-    return _plain(sigma * np.asarray(positive("sensitivity", sensitivity)))
-
-
-def _plain(value):
-    """Scalars as Python floats, arrays as they are."""
-    return float(value) if np.ndim(value) == 0 else value
+    return plain(sigma * np.asarray(positive("sensitivity", sensitivity)))

@@ -12,7 +12,7 @@ from math import comb
 import numpy as np
 from scipy.special import gammaln
 
-from .steps import Finite
+from .step import Finite
 
 __all__ = []
 

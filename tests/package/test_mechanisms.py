@@ -44,7 +44,7 @@ def test_laplace_noise():
 
 def test_gaussian_noise():
     def check(sigma):
-        noise = dp.gaussian_mechanism(np.zeros(DRAWS), sensitivity=3, sigma=0.5, rng=rng())
+        noise = dp.gaussian_mechanism(np.zeros(DRAWS), sigma=1.5, rng=rng())
         follows(noise, stats.norm(0, sigma))
 
     check(1.5)
@@ -97,9 +97,7 @@ def test_discrete_laplace(epsilon):
 @pytest.mark.parametrize("sigma", [0.4, 1.0, 2.5])
 def test_discrete_gaussian(sigma):
     def check(spread):
-        drawn = dp.discrete_gaussian_mechanism(
-            np.zeros(8000, int), sensitivity=1, sigma=sigma, rng=rng()
-        )
+        drawn = dp.discrete_gaussian_mechanism(np.zeros(8000, int), sigma=sigma, rng=rng())
         z = np.arange(-40, 41)
         masses = np.exp(-(z**2) / (2 * spread**2))
         follows_masses(drawn, z[32:49], (masses / masses.sum())[32:49])
@@ -159,3 +157,49 @@ def test_the_package_never_touches_the_global_generator():
 def test_bad_input_is_named(call, name):
     with pytest.raises(ValueError, match=f"^{name} must"):
         call(rng())
+
+
+@pytest.mark.parametrize("sensitivity", [1e-3, 1.0, 1e3])
+def test_calibrate_sample_and_account_share_one_unit(sensitivity):
+    """The noise that is asked for is the noise that is drawn is the noise that is accounted for."""
+
+    def check(factor):
+        sigma = dp.gaussian_sigma(1.0, 1e-5, sensitivity=sensitivity)
+        noise = dp.gaussian_mechanism(np.zeros(DRAWS), sigma=sigma, rng=rng())
+        follows(noise, stats.norm(0, factor * sigma))
+        assert np.isclose(dp.gaussian(factor * sigma, sensitivity).delta(1.0), 1e-5, rtol=1e-9)
+
+    check(1.0)
+    must_fail(check, sensitivity if sensitivity != 1 else 1.05)
+
+
+@pytest.mark.parametrize("sensitivity", [1e-3, 1.0, 1e3])
+def test_laplace_scale_is_drawn_and_accounted_for(sensitivity):
+    def check(factor):
+        scale = dp.laplace_scale(sensitivity, 0.5)
+        noise = dp.laplace_mechanism(np.zeros(DRAWS), sensitivity, 0.5, rng=rng())
+        follows(noise, stats.laplace(0, factor * scale))
+        assert np.isclose(dp.laplace(factor * scale, sensitivity).epsilon(0.0), 0.5, rtol=1e-9)
+
+    check(1.0)
+    must_fail(check, sensitivity if sensitivity != 1 else 1.05)
+
+
+@pytest.mark.parametrize("sensitivity", [1, 1000])
+def test_integer_gaussian_noise_has_the_stated_deviation(sensitivity):
+    def check(factor):
+        sigma = float(dp.gaussian_sigma(1.0, 1e-5, sensitivity=sensitivity))
+        drawn = dp.discrete_gaussian_mechanism(np.zeros(4000, int), sigma=sigma, rng=rng())
+        statistic = (drawn.astype(float) ** 2).sum() / (factor * sigma) ** 2
+        assert min(stats.chi2.cdf(statistic, 4000), stats.chi2.sf(statistic, 4000)) > ALARM
+
+    check(1.0)
+    must_fail(check, sensitivity if sensitivity != 1 else 1.2)
+
+
+def test_the_old_product_of_sensitivity_and_sigma_is_refused_by_name():
+    for mechanism in (dp.gaussian_mechanism, dp.discrete_gaussian_mechanism):
+        with pytest.raises(TypeError, match=mechanism.__name__):
+            mechanism(0, 2, 3, rng=rng())
+        with pytest.raises(TypeError, match="sensitivity"):
+            mechanism(0, sensitivity=2, sigma=3, rng=rng())

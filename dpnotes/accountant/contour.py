@@ -20,7 +20,7 @@ from math import log, sqrt
 
 import numpy as np
 
-from .laws import EPS
+from .law import EPS
 
 __all__ = []
 

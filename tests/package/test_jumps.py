@@ -13,9 +13,9 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 import dpnotes as dp
-from dpnotes import contour, jumps
-from dpnotes.laws import log_moment, log_sum_exp
-from dpnotes.sampled import SampledGaussian
+from dpnotes.accountant import contour, jumps
+from dpnotes.accountant.law import log_moment, log_sum_exp
+from dpnotes.accountant.sampled_gaussian import SampledGaussian
 from evidence import at_most, equal, holds, must_fail
 
 

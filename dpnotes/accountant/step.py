@@ -23,8 +23,8 @@ from math import sqrt
 
 import numpy as np
 
-from . import laplacian
-from .laws import (
+from . import laplace
+from .law import (
     EPS,
     Law,
     derivatives,
@@ -214,12 +214,12 @@ class Laplace(Step):
 
     def cumulant(self, z):
         z = np.asarray(z, dtype=float)
-        return laplacian.cumulant(1 / self.scale, z) if self.rate == 1 else super().cumulant(z)
+        return laplace.cumulant(1 / self.scale, z) if self.rate == 1 else super().cumulant(z)
 
     def derivatives(self, z):
         if self.rate < 1:
             return super().derivatives(z)
-        return laplacian.derivatives(1 / self.scale, np.asarray(z, dtype=float))
+        return laplace.derivatives(1 / self.scale, np.asarray(z, dtype=float))
 
     def mean(self):
         return float(exp_excess(-1 / self.scale)) if self.rate == 1 else super().mean()

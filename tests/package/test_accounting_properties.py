@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpnotes as dp
-from dpnotes import contour, curves
-from dpnotes.steps import Gaussian, Laplace
+from dpnotes.accountant import contour, curves
+from dpnotes.accountant.step import Gaussian, Laplace
 from evidence import at_most, equal, holds, must_fail
 from strategies import close_laws, finite_laws
 

@@ -6,8 +6,8 @@ from math import exp, expm1, inf, log, log1p
 
 import numpy as np
 
-from . import closed, contour, discrete, jumps, lattice
-from .laws import EPS
+from . import contour, finite_sums, jumps, lattice, one_step
+from .law import EPS
 
 __all__ = []
 
@@ -36,7 +36,7 @@ class Exact:
 
     def epsilon(self, delta):
         value = max(0.0, self.curve.epsilon(log(delta)))
-        return closed.around(self.log_bound, value, log(delta))
+        return one_step.around(self.log_bound, value, log(delta))
 
 
 class Binomial:
@@ -48,7 +48,7 @@ class Binomial:
     def _curve(self, find, value):
         start = find(((self.step, self.k),), 1, value) if self.k > 20_000 else (0.0,)
         shift = 4 * EPS * self.k * max(map(abs, self.step.losses))
-        return Exact(discrete.two_point(self.step, self.k, start[0], least=0.0), shift)
+        return Exact(finite_sums.two_point(self.step, self.k, start[0], least=0.0), shift)
 
     def delta(self, epsilon):
         return self._curve(contour.saddle_at, epsilon).delta(epsilon)
@@ -79,7 +79,7 @@ class Integral:
         return safe(found)
 
     def epsilon(self, delta):
-        differ = sum(k * log1p(-closed.total_variation(step)) for step, k in self.parts)
+        differ = sum(k * log1p(-one_step.total_variation(step)) for step, k in self.parts)
         if delta >= -expm1(differ):  # delta(0) <= 1 - prod (1 - TV): couple each step
             return 0.0, 0.0, 0.0
         side = 1 if delta <= 0.5 else -1

@@ -13,9 +13,9 @@ from functools import lru_cache
 import numpy as np
 
 from . import contour
-from .discrete import Curve, curve
-from .laws import EPS, log_sum_exp
-from .steps import Finite, Laplace
+from .finite_sums import Curve, curve
+from .law import EPS, log_sum_exp
+from .step import Finite, Laplace
 
 __all__ = []
 

@@ -16,7 +16,7 @@ import pytest
 
 import guards
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SITE = Path(os.environ.get("DPNOTES_SITE", ROOT / "_build" / "html"))
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 FLAGS = (

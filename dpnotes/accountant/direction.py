@@ -7,10 +7,10 @@ from math import exp, expm1, inf, log, log1p
 
 import numpy as np
 
-from . import closed, contour, discrete
+from . import contour, finite_sums, one_step
 from .curves import Binomial, Exact, Integral
-from .laws import EPS
-from .steps import Finite
+from .law import EPS
+from .step import Finite
 
 __all__ = []
 
@@ -106,7 +106,7 @@ class Direction:
         if self.infinite or not 0 < delta < 1 or not 0 < epsilon < inf:
             return False
         curve, target = method(self.parts), (1 + EPS) * log(delta)
-        if isinstance(curve, closed.Single):
+        if isinstance(curve, one_step.Single):
             return curve.log_bound(epsilon, 1) < target
         if contour.is_below(self.parts, epsilon, target):
             return True
@@ -125,12 +125,12 @@ class Direction:
 def method(parts):
     """The way to compute this composition of finite losses."""
     step, k = parts[0]
-    if len(parts) == 1 and k == 1 and closed.has_closed_form(step):
-        return closed.Single(step)
+    if len(parts) == 1 and k == 1 and one_step.has_closed_form(step):
+        return one_step.Single(step)
     if all(isinstance(step, Finite) for step, _ in parts):
         if len(parts) == 1 and len(step.losses) == 2:
             return Binomial(step, k)
-        exact = discrete.enumerated(parts)
+        exact = finite_sums.enumerated(parts)
         if exact is not None:
             return Exact(exact, 2e-13 * float(np.abs(exact.loss).max()))
     return Integral(parts)
