@@ -1,4 +1,4 @@
-"""Each executable page offers itself as a notebook and as its MyST source.
+"""The buttons at the top of a page: take it as a notebook or as its MyST source, print it.
 
 The files lie in ``downloads/`` of the site, so the links work offline and without a repository.
 The notebook is unexecuted; its first cell defines the book's TeX commands, which JupyterLab
@@ -7,6 +7,7 @@ does not know.
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import jupytext
@@ -14,10 +15,6 @@ import nbformat
 import yaml
 
 HERE = Path(__file__).resolve().parent
-LINE = (
-    '<p class="page-source">Take this page with you: <a href="{0}.ipynb" download>notebook</a>'
-    ' or <a href="{0}.md" download>MyST source</a>.</p>'
-)
 
 
 def tex_commands():
@@ -50,15 +47,42 @@ def is_executed(source):
     return "kernelspec" in settings and settings.get("mystnb", {}).get("execution_mode") != "off"
 
 
+def link(url, icon, tooltip):
+    """A button of the theme's header."""
+    return {"type": "link", "url": url, "icon": f"fas fa-{icon}", "tooltip": tooltip, "label": icon}
+
+
+PRINT = {
+    "type": "javascript", "javascript": "window.print()", "icon": "fas fa-print",
+    "tooltip": "Print this page, everything unfolded", "label": "print",
+}  # fmt: skip
+
+
 def offer(app, pagename, templatename, context, doctree):
-    """Add the line with the two links below the text of an executable page."""
-    if doctree is None or not is_executed(source := Path(app.env.doc2path(pagename))):
+    """Put the buttons into the header: files for pages that run, print for all that are text."""
+    if doctree is None:
         return
-    write_downloads(source, Path(app.outdir) / "downloads")
-    context["body"] += LINE.format(context["pathto"](f"downloads/{source.stem}", 1))
+    source = Path(app.env.doc2path(pagename))
+    folder = Path(app.outdir) / "downloads"
+    handout = source.parent / "downloads" / f"{source.stem}.ipynb"
+    buttons = [PRINT]
+    if is_executed(source):
+        write_downloads(source, folder)
+        address = context["pathto"](f"downloads/{source.stem}", 1)
+        buttons = [
+            link(f"{address}.ipynb", "download", "Download this page as a notebook"),
+            link(f"{address}.md", "code", "Download its source, MyST Markdown"),
+            PRINT,
+        ]
+    elif handout.exists():
+        (folder / "assignments").mkdir(parents=True, exist_ok=True)
+        shutil.copy(handout, folder / "assignments")
+        address = context["pathto"](f"downloads/assignments/{handout.name}", 1)
+        buttons = [link(address, "download", "Download this assignment as a notebook"), PRINT]
+    context["header_buttons"] = buttons + context.get("header_buttons", [])
 
 
 def setup(app):
     """Connect to the moment when a page's text is complete."""
-    app.connect("html-page-context", offer)
+    app.connect("html-page-context", offer, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -96,17 +96,60 @@ class Generated(SphinxDirective):
         return box.children
 
 
+FILTER = """\
+:::{raw} html
+<form class="claims-filter" role="search" aria-label="Filter the claims" hidden>
+<label>Find <input type="search" name="words" placeholder="name, function, word"></label>
+<label>Chapter <select name="chapter"><option value="">all</option>CHAPTERS</select></label>
+<label><input type="checkbox" name="slips"> slips of the sources only</label>
+<output></output>
+</form>
+:::"""
+
+
 class ClaimsList(Generated):
-    """One list a chapter: what a claim says, and what computes and checks it."""
+    """A table of what was checked, a filter, and one list a chapter: what a claim says, and what
+    computes and checks it."""
 
     def lines(self, seen):
-        out, chapter = [], None
+        groups = {}
         for claim in finished():
-            if claim["chapter"] != chapter:
-                chapter = claim["chapter"]
-                out += ["", f"**{{doc}}`{chapter}`**", ""]
-            out += _entry(claim, seen.get(claim["id"], []))
+            groups.setdefault(claim["chapter"], []).append(claim)
+        options = "".join(f"<option>{chapter}</option>" for chapter in groups)
+        out = _summary(groups, seen) + FILTER.replace("CHAPTERS", options).splitlines()
+        for chapter, claims_of_it in groups.items():
+            out += ["", f"::::{{container}} claims-chapter chapter-{chapter}"]
+            out += ["", f"**{{doc}}`{chapter}`**", ""]
+            for claim in claims_of_it:
+                slip = "" if claim["printed"] in ("ok", "exercise") else " slip"
+                out += [f":::{{container}} claim{slip}"]
+                out += [*_entry(claim, seen.get(claim["id"], [])), ":::", ""]
+            out += ["::::", ""]
         return out
+
+
+def _summary(groups, seen):
+    """A table: for each chapter how many claims, slips, tests, instances and planted mistakes."""
+    heads = ("chapter", "claims", "slips", "tests", "random instances", "planted mistakes caught")
+    out = ["", "| " + " | ".join(heads) + " |", "|---" + "|--:" * 5 + "|"]
+    total = [0] * 5
+    for chapter, of_it in [*groups.items(), (None, None)]:
+        row, name = total, "**all**"
+        if chapter:
+            tests = {r["test"]: r for c in of_it for r in seen.get(c["id"], [])}.values()
+            row, name = (
+                [
+                    len(of_it),
+                    sum(c["printed"] not in ("ok", "exercise") for c in of_it),
+                    len(tests),
+                    sum(r.get("instances", 0) for r in tests),
+                    sum(r.get("caught", 0) for r in tests),
+                ],
+                f"{{doc}}`{chapter}`",
+            )
+            total = [a + b for a, b in zip(total, row, strict=True)]
+        out.append(f"| {name} | " + " | ".join(f"{n:,}" for n in row) + " |")
+    return [*out, ""]
 
 
 class Errata(Generated):
@@ -123,7 +166,7 @@ class Errata(Generated):
 
 
 def _entry(claim, records):
-    """A list item: the claim, then functions, tests, instances, tightness, mistakes caught."""
+    """The claim, then its functions, tests, instances, tightness and mistakes caught."""
     by = sorted({f"`{name}`" for r in records for name in r["by"]})
     tests = [f"`{r['test'].split('::')[-1]}`" for r in records]
     facts = [f"{sum(r.get('instances', 0) for r in records):,} instances"]
@@ -135,20 +178,20 @@ def _entry(claim, records):
     facts += [f"{caught} planted mistake{'s' * (caught > 1)} caught"] if caught else []
     name = f"{{prf:ref}}`{claim['id']} <{label(claim['id'])}>`"
     checked = f"{', '.join(by) or 'a definition'}; tested by {', '.join(tests)}"
-    statement = _plain(claim["statement"])
-    return [f"- **{name}** {statement}", "", f"  {checked}: {', '.join(facts)}.", ""]
+    statement = " ".join(claim["statement"].split())
+    return [f"**{name}** {statement}.", "", f"{checked}: {', '.join(facts)}.", ""]
 
 
 def _erratum(claim, found):
     document = sources()[claim["id"][0]]
     name = f"{{prf:ref}}`{claim['id']} <{label(claim['id'])}>`"
     out = ["", f"**{name}**, {document['kind']} “{document['title']}” ({claim['printed']})", ""]
-    out += [claim.get("correction") or _plain(claim.get("note", claim["statement"])), ""]
+    out += [claim.get("correction") or _plain(claim.get("note", "")) or claim["statement"], ""]
     return out + [f"- *Computed:* {text}" for text in found] + [""]
 
 
 def _plain(text):
-    """Ledger statements are plain text: keep Markdown from reading signs in them."""
+    """Notes are plain text: keep Markdown from reading signs in them."""
     for sign in "\\|*_<>[]`$^~":
         text = text.replace(sign, f"\\{sign}")
     return " ".join(text.split())

@@ -93,6 +93,13 @@ def make_sidebar_a_landmark(page):
         sidebar["aria-label"] = "Book"
 
 
+def download_in_place(page):
+    """The theme opens header links in a new tab; a file is saved without one."""
+    for link in page.select(".article-header-buttons a[href*='downloads/']"):
+        del link["target"]
+        link["download"] = ""
+
+
 def mend_bibliography(page):
     """Entries come with a deprecated role, in a list of something else than list items."""
     for tag in page.select(".citation-list[role], .citation[role]"):
@@ -114,6 +121,7 @@ STEPS = (
     load_scripts_late,
     name_controls,
     make_sidebar_a_landmark,
+    download_in_place,
     mend_bibliography,
     mend_empty_headers,
 )

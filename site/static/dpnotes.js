@@ -1,4 +1,4 @@
-// Three small comforts; every page is complete without them.
+// Small comforts; every page is complete without them.
 
 // Boxes that scroll sideways can be reached and scrolled with the keyboard, and say what they are.
 const BOXES = { ".math-scroll": "Equation", ".bd-article pre": "Code", ".cell_output, .cell_output .output": "Output", ".pst-scrollable-table-container": "Table" };
@@ -37,3 +37,29 @@ window.addEventListener("beforeprint", () => {
   closed.forEach((block) => (block.open = true));
 });
 window.addEventListener("afterprint", () => closed.forEach((block) => (block.open = false)));
+
+// The page of claims: by words, chapter and slip.
+function filterClaims(form) {
+  const words = form.words.value.toLowerCase().split(/\s+/).filter(Boolean);
+  let shown = 0;
+  for (const group of document.querySelectorAll(".claims-chapter")) {
+    const here = !form.chapter.value || group.classList.contains(`chapter-${form.chapter.value}`);
+    let left = 0;
+    for (const claim of group.querySelectorAll(".claim")) {
+      const text = claim.textContent.toLowerCase();
+      const fits = here && (!form.slips.checked || claim.classList.contains("slip")) && words.every((word) => text.includes(word));
+      claim.hidden = !fits;
+      left += fits;
+    }
+    group.hidden = !left;
+    shown += left;
+  }
+  form.querySelector("output").value = `${shown} claims`;
+}
+
+for (const form of document.querySelectorAll(".claims-filter")) {
+  form.hidden = false;
+  form.addEventListener("input", () => filterClaims(form));
+  form.addEventListener("submit", (event) => event.preventDefault());
+  filterClaims(form);
+}

@@ -249,5 +249,27 @@ def folded_ids(path):
     return re.findall(r'<details[^>]* id="([^"]+)"', path.read_text(encoding="utf-8"))
 
 
+def test_claims_can_be_filtered(watched):
+    tab = watched.open("chapters/claims.html")
+    form, visible = tab.locator(".claims-filter"), tab.locator(".claim:visible")
+    everything = visible.count()
+    form.get_by_label("slips of the sources only").check()
+    slips = visible.count()
+    assert 0 < slips < everything and slips == tab.locator(".claim.slip:visible").count()
+    form.get_by_label("Chapter").select_option("composition")
+    assert 0 < visible.count() < slips
+    form.get_by_label("Find").fill("nothing has such a name")
+    assert visible.count() == 0 and form.locator("output").inner_text() == "0 claims"
+
+
+def test_the_top_bar_offers_notebook_source_and_print(watched):
+    tab = watched.open("chapters/pure-dp.html")
+    for label, suffix in (("download", ".ipynb"), ("code", ".md")):
+        with tab.expect_download() as found:
+            tab.locator(f".article-header-buttons .btn-{label}").click()
+        assert found.value.suggested_filename == "pure-dp" + suffix
+    assert tab.locator(".article-header-buttons .btn-print").get_attribute("title")
+
+
 def test_links_and_anchors_resolve():
     assert list(guards.broken_links([guards.Page(SITE / name, SITE) for name in NAMES])) == []
