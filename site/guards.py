@@ -7,50 +7,27 @@ the thing; no sentence, no fault. `check_site` runs them all, then reports the w
 import gzip
 import re
 from collections import Counter
-from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
-LOADING = {
-    "audio": ("src",),
-    "embed": ("src",),
-    "form": ("action",),
-    "iframe": ("src",),
-    "image": ("href", "xlink:href"),
-    "img": ("src", "srcset"),
-    "input": ("src",),
-    "object": ("data",),
-    "script": ("src",),
-    "source": ("src", "srcset"),
-    "track": ("src",),
-    "use": ("href", "xlink:href"),
-    "video": ("src", "poster"),
-}
-LOADING_RELS = {
-    "stylesheet",
-    "preload",
-    "prefetch",
-    "modulepreload",
-    "icon",
-    "preconnect",
-    "dns-prefetch",
-    "manifest",
-}
-VOID = {
-    "area",
-    "base",
-    "br",
-    "col",
-    "embed",
-    "hr",
-    "img",
-    "input",
-    "link",
-    "meta",
-    "source",
-    "track",
-    "wbr",
-}
-CODE = {"pre", "code", "script", "style", "textarea", "title", "annotation"}
+from lxml import html
+
+LOADING = """
+    //audio/@src | //embed/@src | //form/@action | //iframe/@src | //img/@src | //img/@srcset
+    | //input/@src | //object/@data | //script/@src | //source/@src | //source/@srcset
+    | //track/@src | //video/@src | //video/@poster | //image/@href | //use/@href
+    | //*[local-name()="image" or local-name()="use"]/@*[name()="xlink:href"]
+"""
+LOADING_RELS = set(
+    "stylesheet preload prefetch modulepreload icon preconnect dns-prefetch manifest".split()
+)
+CODE = "pre code script style textarea title annotation".split()
+READ = f"//text()[normalize-space() and not({' or '.join(f'ancestor::{tag}' for tag in CODE)})]"
+UNDESCRIBED = """
+    //img[not(normalize-space(@alt))]
+    | //svg[not(normalize-space(@aria-label)) and not(@aria-hidden="true")
+            and not(ancestor::*[@aria-hidden="true" or @role="img"])]
+"""
+ERRORS = ("katex-error", "tex-error", "problematic", "system-message")
 FOREIGN = re.compile(r"^(?:https?:)?//", re.I)
 RAW_TEX = re.compile(
     r"\$|\\\(|\\\[|\\begin\{|\\[a-zA-Z]{2,}\b|\{(?:prf:ref|eq|ref|cite:?[a-z]*|numref|term|doc)\}"
@@ -58,67 +35,31 @@ RAW_TEX = re.compile(
 SECRETS = re.compile(r"(?:BEGIN|END) (?:HIDDEN TESTS|SOLUTION)")
 
 
-class Page(HTMLParser):
-    """The facts of one page that guards ask for, gathered in one pass."""
+class Page:
+    """The facts of one page that guards ask for."""
 
     def __init__(self, path, site):
-        super().__init__()
         self.name, self.path = path.relative_to(site).as_posix(), path
-        self.loads, self.links, self.text, self.undescribed, self.errors = [], [], [], [], []
-        self.ids, self.inside = Counter(), []
         self.source = path.read_text(encoding="utf-8")
-        self.feed(self.source)
-
-    def handle_starttag(self, tag, attrs):
-        """Note what the tag loads, links to, is called and shows."""
-        attrs = {name: value or "" for name, value in attrs}
-        if tag not in VOID:
-            self.inside.append((tag, attrs))
-        if "id" in attrs:
-            self.ids[attrs["id"]] += 1
-        self.note_loads(tag, attrs)
-        if tag == "a" and "href" in attrs:
-            self.links.append(attrs["href"])
-        if tag == "img" and not attrs.get("alt", "").strip():
-            self.undescribed.append(f"<img src={attrs.get('src', '')[:60]!r}>")
-        if tag == "svg" and not self.decorative(attrs):
-            self.undescribed.append("<svg>")
-        if {"katex-error", "tex-error", "problematic", "system-message"} & set(
-            attrs.get("class", "").split()
-        ):
-            self.errors.append(f"<{tag} class={attrs['class']!r}>")
-
-    def handle_startendtag(self, tag, attrs):
-        """A self-closed tag opens nothing."""
-        self.handle_starttag(tag, attrs)
-        self.handle_endtag(tag)
-
-    def handle_endtag(self, tag):
-        """Close the innermost open tag of that name."""
-        for position in range(len(self.inside) - 1, -1, -1):
-            if self.inside[position][0] == tag:
-                del self.inside[position:]
-                return
-
-    def handle_data(self, data):
-        """Note text that a reader reads as text."""
-        if data.strip() and not any(tag in CODE for tag, _ in self.inside):
-            self.text.append(data)
-
-    def note_loads(self, tag, attrs):
-        """Note what a browser fetches without being asked."""
-        self.loads += [attrs[name] for name in LOADING.get(tag, ()) if attrs.get(name)]
-        if tag == "link" and LOADING_RELS & set(attrs.get("rel", "").lower().split()):
-            self.loads.append(attrs.get("href", ""))
-        self.loads += re.findall(r"url\(['\"]?([^'\")]+)", attrs.get("style", ""))
-
-    def decorative(self, attrs):
-        """An svg describes itself, is hidden from readers, or is part of one that does or is."""
-        if attrs.get("aria-label", "").strip() or attrs.get("aria-hidden") == "true":
-            return True
-        return any(
-            a.get("aria-hidden") == "true" or a.get("role") == "img" for _, a in self.inside[:-1]
-        )
+        root = html.document_fromstring(self.source)
+        self.ids = Counter(root.xpath("//@id"))
+        self.links = root.xpath("//a/@href")
+        self.text = root.xpath(READ)
+        self.loads = root.xpath(LOADING)
+        for link in root.xpath("//link[@rel]"):
+            if LOADING_RELS & set(link.get("rel").lower().split()):
+                self.loads.append(link.get("href", ""))
+        for style in root.xpath("//@style"):
+            self.loads += re.findall(r"url\(['\"]?([^'\")]+)", style)
+        self.undescribed = [
+            f"<{image.tag} src={image.get('src', '')[:60]!r}>" if image.tag == "img" else "<svg>"
+            for image in root.xpath(UNDESCRIBED)
+        ]
+        self.errors = [
+            f"<{tag.tag} class={tag.get('class')!r}>"
+            for name in ERRORS
+            for tag in root.find_class(name)
+        ]
 
 
 def foreign_loads(pages):

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+import jupytext
+
 import ledger
 
 LONGEST_CELL, MEDIAN_CELL, EXERCISES = 30, 4, 6
 TAGS = {"hide-input", "hide-output", "remove-input", "remove-output"}
 BLOCK = re.compile(r"^(`{3,}|:{3,})\{prf:(\w+)\}[^\n]*\n(.*?)^\1\s*$", re.M | re.S)
-CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(.*?)^```\s*$", re.M | re.S)
 LABEL = re.compile(r"^:label:\s*(\S+)", re.M)
 
 
@@ -26,13 +27,12 @@ class Page:
         return cls(Path(file).stem, Path(file).read_text(encoding="utf8"))
 
     def cells(self):
-        """The code cells as (options, lines of code)."""
-        found = []
-        for body in CELL.findall(self.text):
-            option = re.match(r"(---\n.*?^---\n|(?:^:[^\n]*\n)*)", body, re.M | re.S)[0]
-            code = [line for line in body[len(option) :].splitlines() if line.strip()]
-            found.append((option, code))
-        return found
+        """The code cells as (tags, lines of code)."""
+        return [
+            (cell.metadata.get("tags", []), [x for x in cell.source.splitlines() if x.strip()])
+            for cell in jupytext.reads(self.text, fmt="md:myst").cells
+            if cell.cell_type == "code"
+        ]
 
     def blocks(self):
         """The labelled statements as (kind, label or None, body)."""
@@ -53,11 +53,7 @@ def long_cells(page):
 
 def unknown_tags(page):
     """A mistyped tag is silently ignored by the build."""
-    tags = []
-    for options, _ in page.cells():
-        listed = re.search(r"^:?tags:\s*\[([^\]]*)\]", options, re.M)
-        tags += [t.strip(" \"'") for t in listed[1].split(",")] if listed else []
-        tags += re.findall(r"^\s+- (\S+)$", options, re.M)
+    tags = [tag for listed, _ in page.cells() for tag in listed]
     return [f"unknown cell tag {tag!r}" for tag in tags if tag not in TAGS]
 
 

@@ -5,16 +5,18 @@ a toggle script, and leave a few accessibility faults that no option reaches. On
 one thing; each gets the parsed page and changes it in place.
 """
 
-import itertools
 import logging
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
-import tinycss2
 from bs4 import BeautifulSoup
 from fontTools import subset
 
+from katex_math import node_executable
+
+HERE = Path(__file__).resolve().parent
 UNWANTED = re.compile(
     r"fontawesome\.js|bootstrap\.js|thebe|togglebutton|toggleHint|toggleOpenOnPrint"
     r"|design-tabs|\.min\.css\.map|proof\.css|exercise\.css"
@@ -196,47 +198,9 @@ def drop_unused_rules(site):
     used = set()
     for path in [*site.rglob("*.html"), *site.rglob("*.js")]:
         used |= set(re.findall(r"[\w-]+", path.read_text(encoding="utf-8")))
-    for sheet in (site / "_static").rglob("*.css"):
-        if sheet.name not in OWN_SHEETS:
-            rules = tinycss2.parse_stylesheet(sheet.read_text(encoding="utf-8"), True, True)
-            sheet.write_text("\n".join(used_rules(rules, used)), encoding="utf-8")
-
-
-def used_rules(rules, used):
-    """The text of the rules, without selectors whose classes are not `used`."""
-    for rule in rules:
-        if rule.type == "qualified-rule":
-            selectors = [part for part in split(rule.prelude, ",") if classes(part) <= used]
-            head = ",".join(tinycss2.serialize(part).strip() for part in selectors)
-            body = tinycss2.serialize(rule.content)
-            yield from [f"{head}{{{body}}}"] if selectors else []
-        elif rule.type == "at-rule" and rule.lower_at_keyword in ("media", "supports"):
-            inner = tinycss2.parse_rule_list(rule.content, True, True)
-            body = "".join(used_rules(inner, used))
-            head = f"@{rule.at_keyword}{tinycss2.serialize(rule.prelude)}"
-            yield from [f"{head}{{{body}}}"] if body else []
-        else:
-            yield rule.serialize()
-
-
-def split(tokens, separator):
-    """Lists of the tokens between separators."""
-    parts = [[]]
-    for token in tokens:
-        if token == separator:
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    return parts
-
-
-def classes(selector):
-    """Names of the classes that an element must have; those in :is() and :not() do not count."""
-    return {
-        token.value
-        for dot, token in itertools.pairwise(selector)
-        if dot == "." and token.type == "ident"
-    }
+    sheets = [s for s in (site / "_static").rglob("*.css") if s.name not in OWN_SHEETS]
+    command = [node_executable(), str(HERE / "purge.mjs"), *map(str, sheets)]
+    subprocess.run(command, input=" ".join(used), text=True, check=True)
 
 
 def prune(static):
