@@ -32,7 +32,8 @@ def privacy_loss_tail(p, q, epsilon):
 def loss_tail_from_dp(epsilon, delta, threshold):
     """Bound on P(L >= threshold) under (epsilon, delta)-DP, for any threshold > epsilon (T-3).
 
-    delta / (1 - exp(epsilon - threshold)), at most 1. It is attained.
+    delta / (1 - exp(epsilon - threshold)), at most 1. It is attained; P(L > threshold) is strictly
+    below the quotient if delta > 0.
     """
     epsilon, delta = nonnegative("epsilon", epsilon), probability("delta", delta)
     gap = np.asarray(real("threshold", threshold)) - epsilon
