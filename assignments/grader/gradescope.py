@@ -55,16 +55,15 @@ def as_gradescope(master, result):
 
 def main(name, folder, target):
     """Mark one submission: in bubblewrap where the container allows it, else as another user."""
+    limits, fonts = sandbox.Limits(), sandbox.font_cache("/tmp/fonts")
     try:
         sandbox.check()
-        outside = {}
+        launcher = sandbox.Bubblewrap(limits, fonts)
     except sandbox.SandboxError:
-        outside = {"unsafe": True, "user": "student"}
+        launcher = sandbox.Bare(limits, fonts, user="student")
     master = masters.read(ROOT / "assignments" / f"{name}.md")
     entry = ("student", *submissions.choose(Path(folder), name))
-    result = judge.mark(
-        master, entry, sandbox.Limits(), sandbox.font_cache("/tmp/fonts"), **outside
-    )
+    result = judge.mark(master, entry, limits, launcher)
     Path(target).write_text(json.dumps(as_gradescope(master, result)), encoding="utf-8")
 
 

@@ -164,6 +164,20 @@ def check(path, q):
         raise ValueError(
             f"{path}: question {q.id}: an assertion without a message (line {silent[0]})"
         )
+    telling = (
+        []
+        if q.manual
+        else [
+            n.lineno
+            for n in ast.walk(ast.parse(q.hidden))
+            if isinstance(n, ast.Assert) and not isinstance(n.msg, ast.Constant)
+        ]
+    )
+    if telling:
+        raise ValueError(
+            f"{path}: question {q.id}: a hidden test's message must be a plain string, else it can "
+            f"tell its inputs (line {telling[0]})"
+        )
     if not q.manual and (not q.hidden.strip() or "assert" not in q.source):
         raise ValueError(f"{path}: question {q.id}: public and hidden tests are both needed")
 
