@@ -129,9 +129,8 @@ def main():
     seconds = time.monotonic() - start
     print(f"{len(results)} submissions in {seconds:.0f} s: {given.out / 'grades.csv'}")
     if given.similar:
-        print(
-            similar.report(given.name, given.submissions, given.out, given.masters, given.similar)
-        )
+        read = {s for s, r in results.items() if run.FAILED not in r["flags"]}
+        print(similar.report(given, read))
 
 
 if __name__ == "__main__":

@@ -25,12 +25,12 @@ PAGE = """<!doctype html>
 <script defer src="katex/katex.min.js"></script>
 <style>body {{ font: 1rem/1.5 sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem 4rem }}
 section {{ border-top: 1px solid #999; padding: .5rem 0 }} pre {{ white-space: pre-wrap; background: #f4f4f4 }}
-.rubric {{ background: #f0f4f8; padding: .2rem 1rem }} img {{ max-width: 100% }} textarea {{ width: 100% }}
+.rubric {{ background: #f0f4f8; padding: .2rem 1rem }} img {{ max-width: 100% }} textarea {{ width: 100%; box-sizing: border-box }}
 nav {{ position: sticky; top: 0; background: white; padding: .4rem 0 }}</style>
 <h1>{title}</h1>
 <nav><button type="button" id="save">Save the marks</button> as {file}: put it into the folder
 <code>by-hand</code> and run the command again. <output></output></nav>
-<div class="rubric"><h2>Answer and rubric</h2>{rubric}</div>
+<div class="rubric"><h2>Rubric and model answer</h2>{rubric}</div>
 {answers}
 <script>
 const students = {students}, key = {key};
@@ -86,7 +86,7 @@ def section(q, result):
 
 def page(master, q, results):
     """All answers to one question."""
-    rubric = q.answer
+    rubric = f"{q.rubric}\n\n{q.answer}"
     for mark in MARKS:
         rubric = rubric.replace(mark, "")
     students = json.dumps([plain(r["student"]) for r in results]).replace("<", "\\u003c")

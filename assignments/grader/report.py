@@ -101,7 +101,7 @@ def everything(out, master, results, collected, options):
     marks.store(out, master, collected, [r["student"] for r in results])
     grades(out, master, results)
     imports(out, master, results, options.roster)
-    line = median(results) if options.median else ""
+    line = options.footer(results)
     for result in results:
         name = file_name(result["student"])
         write(out / "feedback" / f"{name}.html", feedback(master, result, line))

@@ -55,8 +55,8 @@ def work(pipe, master_path, entry, limits, launcher):
 
 def lost(student, reason, log=""):
     """The result of a submission that could not be marked."""
-    return {"student": student, "file": "", "scores": {}, "messages": {}, "answers": {}, "plots": [],
-            "flags": [FAILED, reason], "log": log}  # fmt: skip
+    return {"student": student, "file": "", "scores": {}, "messages": {}, "answers": {},
+            "plots": [], "flags": [FAILED, reason], "log": log}  # fmt: skip
 
 
 def supervised(context, master_path, entry, limits, launcher):

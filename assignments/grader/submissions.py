@@ -63,10 +63,10 @@ def apart(entries):
         if count[student] > 1:
             name = f"{student} ({path.name if path else 'folder'})"
             flags = [*flags, f"{count[student]} submissions of {student}"]
-        number = 1
+        wanted, number = name, 1
         while name in names:
             number += 1
-            name = f"{student} ({number})"
+            name = f"{wanted} ({number})"
         names.add(name)
         found.append((name, path, flags))
     return found

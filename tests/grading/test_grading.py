@@ -15,19 +15,24 @@ from pathlib import Path
 import psutil
 import pytest
 
+import attacks
+import honest
 import hostile
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 
-from assignments.grader import masters, report, sandbox  # noqa: E402
+from assignments.grader import files, masters, sandbox  # noqa: E402
 from assignments.grader import run as runner  # noqa: E402
 from assignments.grader.check import solved  # noqa: E402
 
 NAMES = [name.replace("/", "∕") for name in hostile.CASES]
-OTHERS = [*hostile.TEXTS, "renamed", "empty folder", "link.ipynb"]
-LIMITS = sandbox.Limits(cell_seconds=10, total_seconds=180, memory_mb=700)
+OTHERS = [
+    *hostile.TEXTS, "renamed", "empty folder", "link.ipynb", "aliases", "references", "sparse",
+    "nested", "ada (ada.ipynb)", "ada (ada.md)", "ada (laplace.ipynb)", "ada (ada.ipynb) (2)",
+]  # fmt: skip
+LIMITS = sandbox.Limits(cell_seconds=10, total_seconds=180, memory_mb=700, read_seconds=10)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -51,6 +56,7 @@ def run(master, tmp_path_factory):
     folder, out = tmp_path_factory.mktemp("SUBMISSIONS"), tmp_path_factory.mktemp("graded")
     with socket.create_server(("127.0.0.1", 0)) as server:
         expected = hostile.write(folder, master, server.getsockname()[1])
+        expected |= attacks.write(folder, master)
         results = runner.grade("laplace", folder, out, ROOT / "assignments", LIMITS, jobs=2)
         server.setblocking(False)
         with pytest.raises(BlockingIOError):
@@ -59,11 +65,11 @@ def run(master, tmp_path_factory):
 
 
 def log(out, student):
-    return (out / "logs" / f"{report.file_name(student)}.txt").read_text()
+    return (out / "logs" / f"{files.file_name(student)}.txt").read_text()
 
 
 def feedback(out, student):
-    return (out / "feedback" / f"{report.file_name(student)}.html").read_text()
+    return (out / "feedback" / f"{files.file_name(student)}.html").read_text()
 
 
 @pytest.mark.parametrize("student", NAMES + OTHERS)
@@ -80,6 +86,51 @@ def test_right_marks(run, student):
 def test_honest_work_gets_no_flags(run):
     for student in ("perfect", "untouched", "partial", "huge", "warnings and stderr"):
         assert run[0][student]["flags"] == []
+
+
+@pytest.fixture(scope="module")
+def honest_run(master, tmp_path_factory):
+    folder, out = tmp_path_factory.mktemp("SUBMISSIONS"), tmp_path_factory.mktemp("honest")
+    for name in honest.STYLES:
+        notebook = solved(master)
+        honest.change(notebook, name)
+        (folder / f"{name}.ipynb").write_text(json.dumps(notebook))
+    return runner.grade("laplace", folder, out, ROOT / "assignments", LIMITS, jobs=2)
+
+
+@pytest.mark.parametrize("name", honest.STYLES)
+def test_honest_styles_get_full_marks(honest_run, name):
+    result = honest_run[name]
+    assert result["messages"] == {}, result["log"]
+    allowed = ["text cells outside of the answers: look into the notebook"]
+    assert set(result["flags"]) <= {*allowed, *honest.MENTIONS.get(name, [])}
+
+
+def test_memory_that_no_limit_counts_is_refused(run):
+    out = run[2]
+    assert "WORKS" not in log(out, "memory files") and "WORKS" not in log(out, "System V memory")
+    assert len(log(out, "endless errors")) < 50_000
+
+
+def test_what_hidden_tests_ask_is_not_told(run):
+    page = feedback(run[2], "tells_hidden_inputs")
+    assert "spied" not in page and "0.9" not in page
+
+
+def test_proofs_in_added_cells_reach_the_marker(run):
+    page = (run[2] / "by-hand" / "2a.html").read_text()
+    assert "second cell." in page
+    assert "BEGIN SOLUTION" not in page and "1 point: the density" in page
+
+
+def test_names_of_public_tests_can_be_plotted(run):
+    assert "plotted 6" in log(run[2], "plots_and_names_of_tests")
+    assert "data:image/png;base64,iVBOR" in (run[2] / "by-hand" / "3c.html").read_text()
+
+
+def test_two_sources_of_one_student_are_visible(run):
+    for name in ("ada (ada.ipynb) (2)", "ada (ada.md)", "ada (laplace.ipynb)"):
+        assert "3 submissions of ada" in run[0][name]["flags"]
 
 
 def test_only_the_broken_question_loses(run):
