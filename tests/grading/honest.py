@@ -181,9 +181,7 @@ style(
     _1c=EST
     + "    print('called with', reports, epsilon)\n    t = 1 / (1 + np.exp(-epsilon))\n    return (np.mean(reports) - (1 - t)) / (2 * t - 1)",
 )
-style(
-    "magics", first="%config InlineBackend.figure_format = 'svg'\n%timeit -n1 -r1 1 + 1"
-)
+style("magics", first="%config InlineBackend.figure_format = 'svg'\n%timeit -n1 -r1 1 + 1")
 style(
     "multiprocessing",
     first="import multiprocessing as mp\ndef square(x):\n    return x * x\nwith mp.Pool(2) as pool:\n    assert pool.map(square, [1, 2, 3]) == [1, 4, 9]",

@@ -240,6 +240,55 @@ def test_stopped_and_started_again(master, tmp_path):
     assert "5.5 of 6" in (tmp_path / "out" / "feedback" / "ada.html").read_text()
 
 
+def test_a_class_marked_in_four_parts_gives_the_same_table(master, tmp_path):
+    few(tmp_path / "in", master)
+    whole = grade_command(tmp_path / "in", tmp_path / "out")
+    for number in (3, 1, 4, 2):
+        part = [*whole, "--part", f"{number}/4"]
+        subprocess.run(part, cwd=ROOT, check=True, capture_output=True)
+        assert not (tmp_path / "out" / "grades.csv").exists()
+    subprocess.run(whole, cwd=ROOT, check=True, capture_output=True)
+    at_once = grade_command(tmp_path / "in", tmp_path / "at once")
+    subprocess.run(at_once, cwd=ROOT, check=True, capture_output=True)
+    table = (tmp_path / "out" / "grades.csv").read_bytes()
+    assert table == (tmp_path / "at once" / "grades.csv").read_bytes()
+
+
+def test_a_killed_grader_leaves_nothing_running(master, tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    notebook = solved(master)
+    hostile.add_first(notebook, "import time\nwhile True:\n    time.sleep(1)")
+    (folder / "ada.ipynb").write_text(json.dumps(notebook))
+    for end in (signal.SIGTERM, signal.SIGKILL):
+        main = subprocess.Popen(
+            grade_command(folder, tmp_path / f"out {end}"), cwd=ROOT, stderr=subprocess.DEVNULL
+        )
+        started = wait_for(lambda pid=main.pid: inside_of(pid))
+        main.send_signal(end)
+        main.wait()
+        wait_for(lambda found=started: not any(p.is_running() for p in found))
+
+
+def inside_of(pid):
+    """The processes that run a student's Python below this one."""
+    found = psutil.Process(pid).children(recursive=True)
+    return found if any("inside.py" in " ".join(p.cmdline()) for p in found) else []
+
+
+def wait_for(what, seconds=120):
+    """The first answer that is not empty."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if answer := what():
+                return answer
+        except psutil.Error:
+            pass
+        time.sleep(0.05)
+    raise AssertionError("waited in vain")
+
+
 def test_refuses_without_bubblewrap(master, tmp_path):
     few(tmp_path / "in", master)
     for name in ("ben", "eve", "kim"):
