@@ -68,8 +68,9 @@ assignments: $(INSTALLED)
 
 grade: $(INSTALLED)
 	@test -n "$(HW)" -a -n "$(SUBMISSIONS)" -a -n "$(OUT)" || \
-	  { echo "make grade HW=laplace SUBMISSIONS=folder OUT=folder"; exit 1; }
-	$(GRADER) grade --masters $(ASSIGNMENTS) $(FLAGS) $(HW) $(SUBMISSIONS) $(OUT)
+	  { echo "make grade HW=laplace SUBMISSIONS=folder OUT=folder [JOBS=4] [ROSTER=ids.csv] [SLICE=3/40]"; exit 1; }
+	$(GRADER) grade --masters $(ASSIGNMENTS) $(if $(JOBS),--jobs $(JOBS)) $(if $(SLICE),--part $(SLICE)) \
+	  $(if $(ROSTER),--roster $(ROSTER)) $(FLAGS) $(HW) $(SUBMISSIONS) $(OUT)
 
 gradescope: $(INSTALLED)
 	@test -n "$(HW)" -a -n "$(OUT)" || { echo "make gradescope HW=laplace OUT=laplace.zip"; exit 1; }

@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from . import check, gradescope, leaks, masters, run, sandbox
+from . import check, gradescope, leaks, marks, masters, report, run, sandbox, similar, submissions
 
 
 def arguments():
@@ -25,6 +25,22 @@ def arguments():
         "--unsafe",
         action="store_true",
         help="run students' code without a sandbox, with your rights",
+    )
+    mark.add_argument("--roster", type=Path, help="a CSV: student, name (one row each)")
+    mark.add_argument(
+        "--median",
+        dest="footer",
+        action="store_const",
+        const=report.median,
+        default=run.Options.footer,
+        help="show the class median on the feedback pages",
+    )
+    mark.add_argument("--part", default="1/1", help="3/40 marks the third of forty parts only")
+    mark.add_argument(
+        "--similar",
+        type=float,
+        metavar="SHARE",
+        help="report pairs of submissions that share so much of their code (0.8, say)",
     )
     zipped = commands.add_parser("gradescope", help="write an autograder zip")
     zipped.add_argument("name")
@@ -59,6 +75,39 @@ def build(given, limits):
         sys.exit("\n".join(problems))
 
 
+def roster(path):
+    """{student: name} of the list of students."""
+    found = {}
+    for line in marks.rows(path) if path else []:
+        student = next(iter(line.values()))
+        found[student.strip()] = (line.get("name") or "").strip()
+    if path and not found:
+        raise ValueError(f"roster {path} must be a CSV whose first column holds the students")
+    return found
+
+
+def part(text):
+    """(3, 40) of "3/40"."""
+    try:
+        number, of = map(int, text.split("/"))
+    except ValueError:
+        number, of = 0, 0
+    if not 1 <= number <= of:
+        raise ValueError(f"part must be i/n with 1 <= i <= n, got {text!r}")
+    return number, of
+
+
+def announce(given):
+    """How many there are, and how long they can take at most and took last time."""
+    entries = submissions.find(given.submissions, given.name)
+    known = report.seconds(given.out)
+    usual = f"about {known * len(entries) / given.jobs / 60:.1f} minutes, " if known else ""
+    print(
+        f"{len(entries)} submissions, {given.jobs} at a time: {usual}"
+        f"at most {given.total_seconds:g} s each; what is finished is kept if you stop"
+    )
+
+
 def main():
     given = arguments()
     if given.command == "leaks":
@@ -70,11 +119,18 @@ def main():
     if given.command == "build":
         return build(given, limits)
     start = time.monotonic()
+    launcher = sandbox.Bare if given.unsafe else sandbox.Bubblewrap
+    options = run.Options(roster(given.roster), given.footer, part(given.part))
+    announce(given)
     results = run.grade(
-        given.name, given.submissions, given.out, given.masters, limits, given.jobs, given.unsafe
-    )
+        given.name, given.submissions, given.out, given.masters, limits, given.jobs, launcher,
+        options,
+    )  # fmt: skip
     seconds = time.monotonic() - start
     print(f"{len(results)} submissions in {seconds:.0f} s: {given.out / 'grades.csv'}")
+    if given.similar:
+        read = {s for s, r in results.items() if run.FAILED not in r["flags"]}
+        print(similar.report(given, read))
 
 
 if __name__ == "__main__":

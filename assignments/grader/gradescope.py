@@ -11,8 +11,18 @@ ROOT = Path(__file__).resolve().parents[2]
 SETUP = """#!/usr/bin/env bash
 set -e
 apt-get update && apt-get install -y python3 python3-venv bubblewrap
-python3 -m venv /autograder/venv
-/autograder/venv/bin/pip install --quiet -r /autograder/source/requirements.txt
+for python in python3.13 python3.12 python3.11 python3 none; do
+  command -v "$python" >/dev/null || continue
+  "$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' && break
+done
+if [ "$python" = none ] || ! command -v "$python" >/dev/null; then
+  echo "Python 3.11 to 3.13 is needed, and this image has $(python3 --version)."
+  echo "Choose Ubuntu 24.04 as the base image (Configure Autograder, Base Image) and upload again."
+  exit 1
+fi
+"$python" -m venv /autograder/venv
+cd /autograder/source
+/autograder/venv/bin/pip install --quiet -r grading.txt -c requirements.txt
 useradd --system --no-create-home student || true
 chmod -R go-rwx /autograder/source
 chmod -R go+rX /autograder/venv
@@ -37,6 +47,7 @@ def write(name, masters_folder, target):
             archive.writestr(info, text)
         archive.write(masters_folder / f"{name}.md", f"assignments/{name}.md")
         archive.write(ROOT / "requirements.txt", "requirements.txt")
+        archive.write(ROOT / "assignments" / "requirements.in", "grading.txt")
         for folder in ("assignments/grader", "dpnotes"):
             for file in sorted((ROOT / folder).rglob("*")):
                 if file.is_file() and "__pycache__" not in file.parts:
@@ -55,16 +66,15 @@ def as_gradescope(master, result):
 
 def main(name, folder, target):
     """Mark one submission: in bubblewrap where the container allows it, else as another user."""
+    limits, fonts = sandbox.Limits(), sandbox.font_cache("/tmp/fonts")
     try:
         sandbox.check()
-        outside = {}
+        launcher = sandbox.Bubblewrap(limits, fonts)
     except sandbox.SandboxError:
-        outside = {"unsafe": True, "user": "student"}
+        launcher = sandbox.Bare(limits, fonts, user="student")
     master = masters.read(ROOT / "assignments" / f"{name}.md")
     entry = ("student", *submissions.choose(Path(folder), name))
-    result = judge.mark(
-        master, entry, sandbox.Limits(), sandbox.font_cache("/tmp/fonts"), **outside
-    )
+    result = judge.mark(master, entry, limits, launcher)
     Path(target).write_text(json.dumps(as_gradescope(master, result)), encoding="utf-8")
 
 

@@ -55,7 +55,17 @@ def run(shell, message):
         error = result.error_before_exec or result.error_in_exec
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-    return {} if error is None else {"error": type(error).__name__, "message": str(error)[:300]}
+    return {} if error is None else raised(error)
+
+
+def raised(error):
+    """An exception in words, with the builtin kind that it is of."""
+    kind = next(c.__name__ for c in type(error).__mro__ if c.__module__ == "builtins")
+    try:
+        message = str(error)[:300]
+    except BaseException:  # a student's own __str__
+        message = ""
+    return {"error": type(error).__name__, "kind": kind, "message": message}
 
 
 def look(names, wanted):
@@ -81,6 +91,7 @@ def main():
     limit(json.loads(sys.argv[1]))
     source, target = channel()
     shutil.copytree(sys.argv[2], os.environ["MPLCONFIGDIR"])
+    sys.path.insert(0, "")  # as in Jupyter: what `%%writefile` wrote can be imported
     shell = new_shell()
     while True:
         try:
@@ -97,7 +108,7 @@ def main():
         except (
             BaseException
         ) as error:  # whatever a student's code raises is an answer, SystemExit too
-            reply = {"error": type(error).__name__, "message": str(error)[:300]}
+            reply = raised(error)
         send(target, {"id": message["id"], **reply})
 
 

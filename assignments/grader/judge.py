@@ -7,14 +7,19 @@ changes the answers.
 
 import hashlib
 import json
+import signal
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
 from . import submissions
-from .session import Gone, Session, StudentError
+from .session import Gone, Session, StudentError, short
 from .wire import unpack
 
 ATTEMPTS = 3
+MESSAGE = 1000  # characters of what a question's feedback says
+IN_SIGHT = "your code failed in a test that you can see: run that test in your notebook"
+HIDDEN = "your code failed in a test that is not shown"
 
 
 class Remote:
@@ -27,24 +32,47 @@ class Remote:
         return self.session.call(self.__name__, args, kwargs)
 
 
-def explain(error, public):
-    """What a student may read: of a hidden test the assertion's message, else the kind of error."""
+class Late(Exception):
+    """Reading or testing took too long on the grader's side."""
+
+
+@contextmanager
+def alarm(seconds):
+    """Stop what runs here after so many seconds."""
+
+    def ring(*_):
+        raise Late("it took too long")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def explain(error, hidden, tainted):
+    """What a student may read: the tests' own messages, and text of the student's code only from a
+    process that no hidden test has run in. Another could tell what the hidden tests asked."""
+    if isinstance(error, AssertionError) and not isinstance(error, StudentError):
+        return str(error)
+    if hidden:
+        return HIDDEN
+    if tainted:
+        return IN_SIGHT
     if isinstance(error, StudentError):
-        return f"your code raised {error.name}" + (f": {error}" if public else "")
+        return f"your code raised {error.name}: {error}"
     if isinstance(error, Gone):
         return f"your code {error}"
-    if isinstance(error, AssertionError):
-        return str(error)
-    return f"your result could not be used ({type(error).__name__}" + (
-        f": {error})" if public else ")"
-    )
+    return f"your result could not be used ({type(error).__name__}: {error})"
 
 
 def bind(session, question, space):
     """Give the tests the student's values, and functions that call the student's."""
     for name, found in session.look(question.uses).items():
         if "error" in found:
-            raise AssertionError(f"`{name}` can't be tested: {found['error']}")
+            raise TypeError(f"`{name}` can't be tested: {short(found['error'])}")
         space[name] = Remote(session, name) if "function" in found else unpack(found["value"])
     for name in sorted(question.uses - set(space)):
         raise AssertionError(
@@ -54,28 +82,30 @@ def bind(session, question, space):
 
 def test(session, question, given):
     """Run a question's tests; an empty string when all hold, else what to tell the student."""
-    public, space = True, dict(given)
+    hidden, tainted, space = False, session.tainted, dict(given)
     try:
         session.begin_test()
-        bind(session, question, space)
-        exec(compile(question.source, f"public tests of {question.id}", "exec"), space)
-        public = False
-        exec(compile(question.hidden, f"hidden tests of {question.id}", "exec"), space)
+        tainted = session.tainted
+        with alarm(session.limits.cell_seconds + 5):
+            bind(session, question, space)
+            exec(compile(question.source, f"public tests of {question.id}", "exec"), space)
+            hidden = session.tainted = True
+            exec(compile(question.hidden, f"hidden tests of {question.id}", "exec"), space)
     except Exception as error:  # a wrong type in a student's answer can raise anything
-        return explain(error, public) or "a test of this question failed"
+        return explain(error, hidden, tainted)[:MESSAGE] or "a test of this question failed"
     return ""
 
 
 def walk(session, submission, master, failed, log):
-    """Test each question where its test stands and, if that failed, at the end of the notebook."""
+    """Test each question where its test stands and, if that failed, at the end of the notebook,
+    there in a new process that remembers nothing of the first time."""
     given, tried = {}, {}
     for source in master.given:
         exec(compile(source, "given cell", "exec"), given)
     by_id = {q.id: q for q in master.questions}
-    for number, (step, body) in enumerate(
-        submission.steps + [("test", name) for name in failed], 1
-    ):
-        if step == "run":
+
+    def step(number, kind, body):
+        if kind == "run":
             error = session.run(body)
             log.append(f"cell {number}: {error or 'ran'}")
         elif body in failed and tried.get(body, 0) < ATTEMPTS:
@@ -86,16 +116,27 @@ def walk(session, submission, master, failed, log):
             if not message:
                 del failed[body]
 
+    for number, (kind, body) in enumerate(submission.steps, 1):
+        step(number, kind, body)
+    if failed and session.tainted:
+        session.stop()
+    for name in list(failed):
+        step(0, "test", name)
 
-def mark(master, entry, limits, cache_folder, unsafe=False, user=None):
-    """Everything about one submission as plain data."""
-    submission = submissions.read(*entry, master)
+
+def mark(master, entry, limits, launcher):
+    """Everything about one submission as plain data; `launcher` starts the student's Python."""
+    try:
+        with alarm(limits.read_seconds):
+            submission = submissions.read(*entry, master)
+    except Late:
+        submission = submissions.unreadable(*entry, "Late")
     log = []
     failed = {
         q.id: "no code of this question was reached" for q in master.questions if not q.manual
     }
     if any(step == "run" for step, _ in submission.steps):
-        with Session(master.given, limits, cache_folder, unsafe, user) as session:
+        with Session(master.given, limits, launcher) as session:
             try:
                 walk(session, submission, master, failed, log)
             except Gone as gone:
@@ -113,6 +154,7 @@ def mark(master, entry, limits, cache_folder, unsafe=False, user=None):
         "scores": scores,
         "messages": failed,
         "answers": submission.answers,
+        "plots": submission.plots,
         "flags": submission.flags,
         "log": "\n".join(log),
     }
@@ -121,10 +163,12 @@ def mark(master, entry, limits, cache_folder, unsafe=False, user=None):
 def fingerprint(master_path, path, limits):
     """Changes when the submission, the master, the grader or its limits change."""
     digest = hashlib.sha256(json.dumps(asdict(limits)).encode())
-    for file in [
-        master_path,
-        *sorted(Path(__file__).parent.glob("*.py")),
-        *([path] if path else []),
-    ]:
+    for file in [master_path, *sorted(Path(__file__).parent.glob("*.py"))]:
         digest.update(Path(file).read_bytes())
+    if path:
+        try:
+            size = path.stat().st_size
+            digest.update(path.read_bytes() if size <= submissions.LARGEST else str(size).encode())
+        except OSError as error:
+            digest.update(type(error).__name__.encode())
     return digest.hexdigest()

@@ -32,6 +32,7 @@ class Question:
     source: str  # of the student version: the public tests, or the empty answer
     hidden: str = ""
     answer: str = ""  # the master's, for the marker of a manual question
+    rubric: str = ""  # of a manual question: how its points are given
     uses: set = field(default_factory=set)  # names of the student's that the tests look at
 
 
@@ -146,9 +147,23 @@ def read(path):
         for c, s in zip(notebook.cells, student.cells, strict=True)
         if grading(c).get("grade")
     ]
+    for q, rubric in zip((q for q in questions if q.manual), rubrics(notebook), strict=True):
+        q.rubric = rubric
     for q in questions:
         check(path, q)
     return Master(Path(path).stem, notebook, student, questions, given, names, with_package)
+
+
+def rubrics(notebook):
+    """For each question marked by hand the last paragraph before it that begins *Rubric.*"""
+    found, last = [], ""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and "points" in grading(cell):
+            found.append(last)
+        for paragraph in re.split(r"\n\s*\n", cell.source):
+            if paragraph.startswith("*Rubric.*"):
+                last = paragraph
+    return found
 
 
 def check(path, q):
@@ -163,6 +178,20 @@ def check(path, q):
     if silent:
         raise ValueError(
             f"{path}: question {q.id}: an assertion without a message (line {silent[0]})"
+        )
+    telling = (
+        []
+        if q.manual
+        else [
+            n.lineno
+            for n in ast.walk(ast.parse(q.hidden))
+            if isinstance(n, ast.Assert) and not isinstance(n.msg, ast.Constant)
+        ]
+    )
+    if telling:
+        raise ValueError(
+            f"{path}: question {q.id}: a hidden test's message must be a plain string, else it can "
+            f"tell its inputs (line {telling[0]})"
         )
     if not q.manual and (not q.hidden.strip() or "assert" not in q.source):
         raise ValueError(f"{path}: question {q.id}: public and hidden tests are both needed")

@@ -1,10 +1,11 @@
-"""What a run leaves behind: grades.csv, feedback, logs, and the answers to be marked by hand."""
+"""What a run leaves behind: grades.csv, tables for other systems, feedback and logs."""
 
-import csv
-import hashlib
 import html
 import json
-import os
+import statistics
+
+from . import by_hand, marks, summary
+from .files import file_name, plain, write
 
 CSS = """body { font: 1rem/1.5 sans-serif; max-width: 48rem; margin: 2rem auto; padding: 0 1rem }
 pre { white-space: pre-wrap; background: #f4f4f4; color: #111; padding: .8rem }
@@ -18,119 +19,133 @@ PAGE = """<!doctype html>
 """
 
 
-def file_name(student):
-    """A safe, short, unique file name for any student's name."""
-    clean = "".join(c if c.isalnum() or c in "-_. ()" else "_" for c in student).strip(". ")
-    if clean == student and len(os.fsencode(clean)) < 150:
-        return clean
-    return f"{clean[:40]}-{hashlib.sha256(os.fsencode(student)).hexdigest()[:10]}"
+def with_marks(master, result, collected):
+    """The result with its marks, by tests and by hand, its comments and its total."""
+    given = {q.id: collected.get(q.id, {}).get(result["student"], (None, ""))
+             for q in master.questions if q.manual}  # fmt: skip
+    points = {q: given[q][0] if q in given else s for q, s in result["scores"].items()}
+    complete = all(p is not None for p in points.values())
+    return {
+        **result,
+        "points": points,
+        "comments": {q: comment for q, (_, comment) in given.items() if comment},
+        "automatic": sum(s for s in result["scores"].values() if s is not None),
+        "total": sum(points.values()) if complete else None,
+    }
 
 
-def write(path, text):
-    """Whole or not at all: a stopped run leaves no half file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.part")
-    draft.write_bytes(text.encode("utf-8", "replace"))
-    os.replace(draft, path)
-
-
-def plain(text):
-    """A cell of the table that no spreadsheet takes for a formula."""
-    text = os.fsencode(text).decode("utf-8", "replace")
-    return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
-
-
-def marks_by_hand(out, manual):
-    """Marks that a person has put into grades.csv survive the next run."""
-    path = out / "grades.csv"
-    if not path.exists():
-        return {}
-    with open(path, newline="", encoding="utf-8") as file:
-        return {
-            (row["student"], q): row[q]
-            for row in csv.DictReader(file)
-            for q in manual
-            if row.get(q)
-        }
-
-
-def total(marks):
-    """The sum, once all questions have a mark that is a number."""
-    try:
-        return f"{sum(float(mark) for mark in marks.values()):g}"
-    except (TypeError, ValueError):
-        return ""
-
-
-def row(master, result, by_hand):
-    """One line of the table; completes the result with its marks, by hand and by tests."""
-    student, scores = plain(result["student"]), result["scores"]
-    marks = {q: by_hand.get((student, q)) if s is None else f"{s:g}" for q, s in scores.items()}
-    result["marks"] = marks
-    automatic = sum(s for s in scores.values() if s is not None)
-    points = sum(q.points for q in master.questions)
-    questions = [marks[q.id] or "" for q in master.questions]
-    ends = [f"{automatic:g}", total(marks), f"{points:g}", "; ".join(result["flags"])]
-    return [student, plain(result["file"]), *questions, *ends]
+def shown(number):
+    return "" if number is None else f"{number:g}"
 
 
 def grades(out, master, results):
     """The table of all students."""
-    by_hand = marks_by_hand(out, [q.id for q in master.questions if q.manual])
+    of = sum(q.points for q in master.questions)
     questions = [q.id for q in master.questions]
-    draft = out / ".grades.csv.part"
-    with open(draft, "w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file)
-        table.writerow(["student", "file", *questions, "automatic", "total", "of", "flags"])
-        table.writerows(row(master, result, by_hand) for result in results)
-    os.replace(draft, out / "grades.csv")
+    lines = [
+        [plain(r["student"]), plain(r["file"]), *(shown(r["points"][q]) for q in questions),
+         shown(r["automatic"]), shown(r["total"]), shown(of), "; ".join(r["flags"])]
+        for r in results
+    ]  # fmt: skip
+    columns = ["student", "file", *questions, "automatic", "total", "of", "flags"]
+    marks.keep(out / "grades.csv", marks.table(columns, lines))
 
 
-def feedback(master, result):
-    """One student's page: points, and what the first failed assertion of each question said."""
+def imports(out, master, results, roster):
+    """The totals as Canvas and Moodle take them in; students without a total are left out."""
+    of = sum(q.points for q in master.questions)
+    done = [r for r in results if r["total"] is not None]
+    named = [(plain(roster.get(r["student"]) or r["student"]), plain(r["student"])) for r in done]
+    canvas = [["Points Possible", "", "", "", "", shown(of)]]
+    for r, (name, login) in zip(done, named, strict=True):
+        canvas.append([name, "", "", login, "", shown(r["total"])])
+    columns = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", master.name]
+    write(out / "canvas.csv", marks.table(columns, canvas))
+    moodle = [
+        [login, shown(r["total"]), plain(" ".join(r["comments"].values()))]
+        for r, (_, login) in zip(done, named, strict=True)
+    ]
+    columns = ["username", master.name, f"{master.name} feedback"]
+    write(out / "moodle.csv", marks.table(columns, moodle))
+
+
+def feedback(master, result, median):
+    """One student's page: points, comments, what the first failed assertion of a question said."""
     rows = []
     for q in master.questions:
-        mark, message = result["marks"][q.id], result["messages"].get(q.id, "")
-        remark = message or ("marked by hand" if q.manual else "all tests hold")
-        rows.append(f"<tr><th>{q.id}<td>{mark or '·'} of {q.points:g}<td>{html.escape(remark)}")
+        mark, message = result["points"][q.id], result["messages"].get(q.id, "")
+        if q.manual:
+            remark = result["comments"].get(q.id) or ("" if mark is not None else "not marked yet")
+        else:
+            remark = message or "all tests hold"
+        points = "·" if mark is None else f"{mark:g}"
+        rows.append(f"<tr><th>{q.id}<td>{points} of {q.points:g}<td>{html.escape(remark)}")
+    of = sum(q.points for q in master.questions)
+    if result["total"] is not None:
+        rows.append(f"<tr><th>total<td>{result['total']:g} of {of:g}<td>{median}")
     title = f"{master.name}: {html.escape(result['student'])}"
     table = "\n".join(["<table><tr><th>question<th>points<th>remark", *rows, "</table>"])
     return PAGE.format(title=title, css=CSS, body=table)
 
 
-def reading(q, results):
-    """All answers to one question beside the master's, for the person who marks them."""
-    texts = [("Answer and rubric", q.answer)]
-    texts += [(r["student"], r["answers"].get(q.id, "")) for r in results]
-    parts = [f"<h2>{html.escape(who)}</h2><pre>{html.escape(text)}</pre>" for who, text in texts]
-    title = f"Question {q.id}, {q.points:g} points"
-    return PAGE.format(title=title, css=CSS, body="\n".join(parts))
+def median(results):
+    """A sentence with the class median, of those whose marks are complete."""
+    totals = [r["total"] for r in results if r["total"] is not None]
+    return f"class median {statistics.median(totals):g}" if totals else ""
 
 
-def everything(out, master, results):
+def everything(out, master, results, collected, options):
     """Write all that a run leaves behind."""
-    results = sorted(results, key=lambda r: r["student"])
+    results = sorted((with_marks(master, r, collected) for r in results),
+                     key=lambda r: r["student"])  # fmt: skip
+    marks.store(out, master, collected, [r["student"] for r in results])
     grades(out, master, results)
+    imports(out, master, results, options.roster)
+    line = options.footer(results)
     for result in results:
         name = file_name(result["student"])
-        write(out / "feedback" / f"{name}.html", feedback(master, result))
-        write(
-            out / "logs" / f"{name}.txt", "\n".join(result["flags"]) + "\n\n" + result["log"] + "\n"
-        )
-    for q in master.questions:
-        if q.manual:
-            write(out / "by-hand" / f"{q.id}.html", reading(q, results))
+        write(out / "feedback" / f"{name}.html", feedback(master, result, line))
+        log = "\n".join(result["flags"]) + "\n\n" + result["log"] + "\n"
+        write(out / "logs" / f"{name}.txt", log)
+    by_hand.pages(out, master, results)
+    write(
+        out / "summary.html",
+        PAGE.format(
+            title=f"{master.name}: summary",
+            css=CSS,
+            body=summary.body(master, results, options.roster),
+        ),
+    )
+
+
+def claim(out, name):
+    """A folder of results belongs to one assignment; a second one is refused."""
+    sign = out / "assignment.txt"
+    owner = sign.read_text(encoding="utf-8").strip() if sign.exists() else name
+    if owner != name:
+        raise ValueError(f"OUT {out} holds the results of {owner!r}, not of {name!r}: take another")
+    write(sign, name + "\n")
 
 
 def remembered(out, student, fingerprint):
     """The result of an earlier run of the very same thing, or None."""
+    file = out / "results" / f"{file_name(student)}.json"
     try:
-        kept = json.loads(
-            (out / "results" / f"{file_name(student)}.json").read_text(encoding="utf-8")
-        )
+        kept = json.loads(file.read_text(encoding="utf-8"))
         return kept["result"] if kept["fingerprint"] == fingerprint else None
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, LookupError, TypeError):
         return None
+
+
+def seconds(out):
+    """The mean time of the submissions marked in this folder so far, or 0."""
+    found = []
+    for file in (out / "results").glob("*.json"):
+        try:
+            found.append(json.loads(file.read_text(encoding="utf-8"))["result"]["seconds"])
+        except (OSError, ValueError, LookupError, TypeError):
+            continue
+    return statistics.fmean(found) if found else 0.0
 
 
 def remember(out, result, fingerprint):

@@ -1,52 +1,124 @@
-"""Mark a folder of submissions: in parallel, resumable, the same table whenever it ends."""
+"""Mark a folder of submissions: in parallel, resumable, the same table whenever it ends.
 
+Each submission is read, run and tested in a process of its own, with a limit on memory and time: a
+file that brings its process down costs its own student a flag and nobody else anything.
+"""
+
+import ctypes
+import json
+import resource
+import time
 import traceback
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 
 from tqdm import tqdm
 
-from . import judge, masters, report, sandbox, submissions
+from . import judge, marks, masters, report, sandbox, submissions
 
 FAILED = "not marked: the grader failed"
+LARGEST = 64 * 2**20  # bytes of a result
+LOG = 200_000  # characters
+PR_SET_PDEATHSIG, SIGKILL = 1, 9
 
 
-def work(master_path, entry, limits, cache_folder, unsafe):
-    """One submission, in a worker process; whatever goes wrong is its own affair."""
-    master = masters.read(master_path)
+@dataclass(frozen=True)
+class Options:
+    """What an instructor may choose."""
+
+    roster: dict = field(default_factory=dict)  # student -> name, of everyone in the course
+    footer: Callable = lambda results: ""  # a line for all feedback pages, of all results
+    part: tuple = (1, 1)  # (3, 40): only the third of forty parts is marked
+
+
+def bounded(megabytes):
+    """This process may take so much more memory, and dies with the one that started it."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, SIGKILL)
+    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]  # the sandbox sets its own soft limit
+    resource.setrlimit(resource.RLIMIT_AS, (size + megabytes * 2**20, hard))
+
+
+def work(pipe, master_path, entry, limits, launcher):
+    """One submission, in a process of its own; whatever goes wrong is its own affair."""
+    bounded(limits.grader_mb)
     try:
-        return judge.mark(master, entry, limits, cache_folder, unsafe)
-    except Exception as error:
-        scores = {q.id: None for q in master.questions}
-        flags, log = [FAILED, f"{type(error).__name__}: {error}"], traceback.format_exc()
-        return {"student": entry[0], "file": "", "scores": scores, "messages": {}, "answers": {},
-                "flags": flags, "log": log}  # fmt: skip
+        result = judge.mark(masters.read(master_path), entry, limits, launcher)
+    except BaseException as error:
+        result = lost(entry[0], f"{type(error).__name__}: {error}"[:300], traceback.format_exc())
+    result["log"] = result["log"][:LOG]
+    pipe.send_bytes(json.dumps(result).encode("utf-8", "replace"))
 
 
-def grade(name, folder, out, masters_folder, limits, jobs=2, unsafe=False):
-    """Mark a folder; what an earlier run has finished is taken over."""
+def lost(student, reason, log=""):
+    """The result of a submission that could not be marked."""
+    return {"student": student, "file": "", "scores": {}, "messages": {}, "answers": {},
+            "plots": [], "flags": [FAILED, reason], "log": log}  # fmt: skip
+
+
+def supervised(context, master_path, entry, limits, launcher):
+    """The result of `work`, or why there is none."""
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=work, args=(theirs, master_path, entry, limits, launcher))
+    child.start()
+    theirs.close()
+    start = time.monotonic()
+    try:
+        if not ours.poll(limits.wall_seconds()):
+            return lost(entry[0], "reading and testing it took too long")
+        return {**json.loads(ours.recv_bytes(LARGEST)), "seconds": time.monotonic() - start}
+    except (EOFError, OSError, ValueError):
+        child.join(1)
+        return lost(entry[0], f"its process ended with {child.exitcode}")
+    finally:
+        ours.close()
+        child.kill()
+        child.join()
+
+
+def grade(name, folder, out, masters_folder, limits, jobs=2, launcher=sandbox.Bubblewrap,
+          options=Options()):  # noqa: B008  # fmt: skip
+    """Mark a folder; what an earlier run has finished is taken over.
+
+    With `options.part` only a part is marked and no table written: the last run, of the whole,
+    finds all parts in `out/results` and merges them.
+    """
     path, out = Path(masters_folder) / f"{name}.md", Path(out)
-    master, entries = masters.read(path), submissions.find(folder, name)
-    if not unsafe:
+    master, everyone = masters.read(path), submissions.find(folder, name)
+    number, parts = options.part
+    entries = everyone[number - 1 :: parts]
+    if launcher is sandbox.Bubblewrap:
         sandbox.check()
         sandbox.keep_out([path, Path(folder), out])
+    report.claim(out, name)
+    marks.collect(out, master, [entry[0] for entry in everyone])  # complaints come first
     fingerprints = {entry[0]: judge.fingerprint(path, entry[1], limits) for entry in entries}
     results = {s: r for s, f in fingerprints.items() if (r := report.remembered(out, s, f))}
     waiting = [entry for entry in entries if entry[0] not in results]
-    fonts = sandbox.font_cache(out / "fonts")
+    start_student = launcher(limits, sandbox.font_cache(out / "fonts"))
+    context = get_context("forkserver")
+    context.set_forkserver_preload([judge.__name__])
     with (
-        ProcessPoolExecutor(jobs, get_context("spawn")) as pool,
+        ThreadPoolExecutor(jobs) as pool,
         tqdm(total=len(entries), initial=len(results), unit="submission", disable=None) as bar,
     ):
         futures = {
-            pool.submit(work, path, entry, limits, fonts, unsafe): entry[0] for entry in waiting
+            pool.submit(supervised, context, path, entry, limits, start_student): entry[0]
+            for entry in waiting
         }
         for future in as_completed(futures):
             result = future.result()
             if FAILED not in result["flags"]:
                 report.remember(out, result, fingerprints[result["student"]])
             results[result["student"]] = result
+            bar.set_postfix_str(result["student"][:30])
             bar.update()
-    report.everything(out, master, list(results.values()))
+    for result in results.values():  # a lost submission has no marks yet
+        result["scores"] = {q.id: result["scores"].get(q.id) for q in master.questions}
+    if parts == 1:
+        collected = marks.collect(out, master, list(results))
+        report.everything(out, master, list(results.values()), collected, options)
     return results

@@ -1,14 +1,18 @@
-"""The sandbox that students' code runs in: bubblewrap, its limits, and what is visible inside."""
+"""Where students' code runs: bubblewrap with its limits and what is visible inside, or, unsafely,
+a bare process. Both launchers have the same two doors, `start` and `stop`."""
 
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+
+from . import seccomp
 
 HERE = Path(__file__).parent
 
@@ -22,7 +26,14 @@ class Limits:
     memory_mb: int = 2048  # of all processes together
     processes: int = 16  # and threads
     file_mb: int = 64  # of one file, and of all of /tmp
+    files: int = 20_000  # in /tmp and /dev/shm together
     restarts: int = 6
+    read_seconds: float = 20  # for reading one submission's file
+    grader_mb: int = 1024  # what reading and testing one submission may add to the grader's memory
+
+    def wall_seconds(self):
+        """After this time the grader gives up on a submission, whatever it is doing."""
+        return self.total_seconds + self.read_seconds + 2 * self.cell_seconds + 30
 
     def of_process(self):
         megabyte = 2**20
@@ -84,6 +95,7 @@ def mounts(limits, cache_folder):
             arguments += ["--dir", parent]
         arguments += ["--ro-bind", path, inside]
     arguments += ["--proc", "/proc", "--dev", "/dev"]
+    arguments += ["--perms", "1777", "--size", size, "--tmpfs", "/dev/shm"]  # for process pools
     return arguments + ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp"]
 
 
@@ -101,6 +113,61 @@ def bwrap_command(limits, cache_folder):
     command += mounts(limits, cache_folder) + ["--", "setpriv", "--reuid", user, "--regid", user]
     command += ["--clear-groups", "--bounding-set=-all", "bwrap", "--unshare-user"]
     return command + ["--disable-userns", "--unshare-pid", "--dev-bind", "/", "/", "--"]
+
+
+class Bubblewrap:
+    """The sandbox."""
+
+    def __init__(self, limits, cache_folder):
+        self.limits, self.cache = limits, cache_folder
+
+    def start(self):
+        """A process that answers on its pipes (`inside.py`)."""
+        command = bwrap_command(self.limits, self.cache)
+        with seccomp.program() as filters:  # the first bubblewrap hands it down to all others
+            if filters is not None:
+                command[1:1] = ["--seccomp", str(filters.fileno())]
+            command += [sys.executable, "/grader/inside.py", self.limits.of_process()]
+            return talk(
+                command + ["/grader/cache"],
+                environment("/grader", "/tmp"),
+                pass_fds=() if filters is None else (filters.fileno(),),
+            )
+
+    def stop(self):
+        pass
+
+
+class Bare:
+    """No sandbox: a folder of its own, and another user where there is one."""
+
+    def __init__(self, limits, cache_folder, user=None):
+        self.limits, self.cache, self.user, self.folder = limits, cache_folder, user, None
+
+    def start(self):
+        self.stop()
+        self.folder = tempfile.mkdtemp(prefix="unsafe-")
+        os.chmod(self.folder, 0o777)
+        own = os.path.join(self.folder, "grader")
+        package = os.path.dirname(find_spec("dpnotes").origin)
+        shutil.copytree(package, os.path.join(own, "dpnotes"))
+        for name in ("inside.py", "wire.py"):
+            shutil.copy(HERE / name, own)
+        command = [sys.executable, f"{own}/inside.py", self.limits.of_process(), self.cache]
+        return talk(command, environment(own, self.folder), user=self.user)
+
+    def stop(self):
+        if self.folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def talk(command, env, **options):
+    """The process with pipes to it, in a session of its own."""
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=pipe, cwd="/tmp", env=env,
+        start_new_session=True, **options,
+    )  # fmt: skip
 
 
 def environment(grader_folder, temporary):

@@ -6,21 +6,17 @@ again, the cells before are replayed without those that killed it, and grading g
 
 import builtins
 import os
-import shutil
-import subprocess
-import sys
-import tempfile
 import threading
 import time
-from importlib.util import find_spec
 
 import numpy as np
 import psutil
 
-from .sandbox import HERE, bwrap_command, environment
 from .wire import pack, receive, send, unpack
 
 LOG_BYTES = 20_000
+LONGEST = 300  # characters of a text from the sandbox
+TEXTS = ("error", "kind", "message")
 
 
 class Gone(Exception):
@@ -30,16 +26,13 @@ class Gone(Exception):
 class Session:
     """`run` cells, `look` up names, `call` functions."""
 
-    def __init__(self, given, limits, cache_folder, unsafe=False, user=None):
-        self.given, self.limits, self.cache = given, limits, cache_folder
-        self.unsafe, self.user = unsafe, user
+    def __init__(self, given, limits, launcher):
+        self.given, self.limits, self.launcher = given, limits, launcher
         self.end = time.monotonic() + limits.total_seconds
-        self.done, self.deadly, self.fatal = (
-            [],
-            set(),
-            {},
-        )  # cells run, cells that ended the process, calls that did
+        self.done = []  # cells run
+        self.deadly, self.fatal = set(), {}  # cells and calls that ended the process
         self.starts, self.output, self.process, self.reason = 0, b"", None, "never started"
+        self.tainted = False  # a hidden test has run in this process
 
     def __enter__(self):
         return self
@@ -48,29 +41,11 @@ class Session:
         self.stop()
 
     def start(self):
-        """A new process in the sandbox, or, unsafely, one in a folder of its own."""
+        """A new process, while there are tries and time left."""
         self.starts += 1
         if self.starts > self.limits.restarts + 1 or time.monotonic() > self.end:
             raise Gone("was stopped: there were too many crashes or no time was left")
-        if self.unsafe:
-            self.temporary = tempfile.mkdtemp(prefix="unsafe-")
-            os.chmod(self.temporary, 0o777)
-            command, folder, cache = [], copied(self.temporary), self.cache
-        else:
-            self.temporary = "/tmp"
-            command, folder = bwrap_command(self.limits, self.cache), "/grader"
-            cache = "/grader/cache"
-        command += [sys.executable, f"{folder}/inside.py", self.limits.of_process(), cache]
-        self.process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            user=self.user,
-            cwd="/tmp",
-            env=environment(folder, self.temporary),
-            start_new_session=True,
-        )
+        self.process, self.tainted = self.launcher.start(), False
         self.reason, self.deadline, self.number = "ended by itself", self.end, 0
         for task in (self.drain, self.watch):
             threading.Thread(target=task, args=[self.process], daemon=True).start()
@@ -85,8 +60,7 @@ class Session:
                 pipe.close()
             except OSError:
                 pass
-        if self.unsafe:
-            shutil.rmtree(self.temporary, ignore_errors=True)
+        self.launcher.stop()
         self.process = None
 
     def kill(self, process):
@@ -106,10 +80,14 @@ class Session:
         while process.poll() is None:
             if time.monotonic() > self.deadline:
                 self.reason = "took too long"
-            elif resident(process.pid) > self.limits.memory_mb * 2**20:
+            elif (relatives := family(process.pid)) and (
+                sum(map(resident, relatives)) > self.limits.memory_mb * 2**20
+            ):
                 self.reason = "used too much memory"
+            elif max(map(files, relatives), default=0) > self.limits.files:
+                self.reason = "made too many files"
             else:
-                time.sleep(0.1)
+                time.sleep(0.05)
                 continue
             self.kill(process)
             return
@@ -126,8 +104,9 @@ class Session:
             reply = receive(self.process.stdout)
             if reply["id"] != self.number:
                 raise ValueError("an answer out of turn")
-            return reply
-        except (OSError, EOFError, ValueError, KeyError, TypeError, RecursionError) as error:
+            return {**reply, **{k: short(reply[k]) for k in TEXTS if k in reply}}
+        except (OSError, EOFError, LookupError, MemoryError, RecursionError, TypeError,
+                ValueError) as error:  # fmt: skip
             self.stop()
             raise Gone(self.reason) from error
 
@@ -165,7 +144,9 @@ class Session:
         self.allow(self.limits.cell_seconds)
 
     def look(self, names):
-        return self.ask(do="look", names=sorted(names))["found"]
+        """{name: what it is} for those of the names that exist, and for no other."""
+        found = self.ask(do="look", names=sorted(names))["found"]
+        return {name: found[name] for name in names if name in found}
 
     def call(self, name, args, kwargs):
         if self.process is None or self.fatal.get(name, 0) > 1:
@@ -178,17 +159,8 @@ class Session:
             self.fatal[name] = self.fatal.get(name, 0) + 1
             raise
         if "error" in reply:
-            raise student_error(str(reply["error"]), str(reply.get("message", "")))
+            raise student_error(reply.get("kind", reply["error"]), reply.get("message", ""))
         return unpack(reply["value"])
-
-
-def copied(folder):
-    """What the unsafe way needs, where any user can read it."""
-    target = os.path.join(folder, "grader")
-    shutil.copytree(os.path.dirname(find_spec("dpnotes").origin), os.path.join(target, "dpnotes"))
-    for name in ("inside.py", "wire.py"):
-        shutil.copy(HERE / name, target)
-    return target
 
 
 def fresh(values):
@@ -212,21 +184,41 @@ def student_error(name, message):
         kind, name = Exception, "an exception"
     error = type(
         "StudentError", (StudentError,) if kind is Exception else (StudentError, kind), {}
-    )(message[:300])
+    )(message)
     error.name = name
     return error
 
 
-def resident(pid):
-    """Memory of a process and its children in bytes."""
-    total = 0
+def family(pid):
+    """A process and all that it started."""
     try:
-        family = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+        return [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+    except psutil.Error:
+        return []
+
+
+def resident(process):
+    """Memory of a process in bytes, shared memory that it maps included."""
+    try:
+        return process.memory_info().rss
     except psutil.Error:
         return 0
-    for process in family:
+
+
+def files(process):
+    """How many files lie in the sandbox's own /tmp and /dev/shm, as this process sees them."""
+    count = 0
+    for folder in ("tmp", "dev/shm"):
+        inside = f"/proc/{process.pid}/root/{folder}"
         try:
-            total += process.memory_info().rss
-        except psutil.Error:
+            if os.stat(inside).st_dev != os.stat(f"/{folder}").st_dev:  # not this machine's own
+                room = os.statvfs(inside)
+                count += room.f_files - room.f_ffree
+        except OSError:
             continue
-    return total
+    return count
+
+
+def short(text):
+    """A text from the sandbox, cut; anything else than a text says nothing."""
+    return text[:LONGEST] if isinstance(text, str) else ""

@@ -6,6 +6,7 @@ Both sides use this file; the sandbox gets a read-only copy of it.
 import base64
 import json
 import struct
+from fractions import Fraction
 
 import numpy as np
 
@@ -35,13 +36,21 @@ def pack(value):
         return {
             "array": [data.dtype.str, list(value.shape), base64.b64encode(data.tobytes()).decode()]
         }
+    if isinstance(value, Fraction):
+        return {"fraction": [value.numerator, value.denominator]}
+    if hasattr(value, "to_numpy"):  # a pandas Series, Index or DataFrame
+        return pack(value.to_numpy())
     if isinstance(value, np.random.Generator):
-        return {"rng": value.bit_generator.state}
+        seed = value.bit_generator.seed_seq
+        return {
+            "rng": [value.bit_generator.state, seed.entropy, list(seed.spawn_key),
+                    seed.n_children_spawned]
+        }  # fmt: skip
     if callable(value) and hasattr(value, "__name__"):
         return {"name": value.__name__}
     raise TypeError(
         f"a value of type {type(value).__name__} can't be handed in: "
-        "use numbers, strings, lists, tuples, dicts or arrays"
+        "use numbers, fractions, strings, lists, tuples, dicts, arrays or pandas columns"
     )
 
 
@@ -60,9 +69,13 @@ def unpack(data, names=None):
         if dtype.kind not in "biufc":
             raise ValueError("an array of numbers is expected")
         return np.frombuffer(base64.b64decode(body[2]), dtype).reshape(body[1]).copy()
+    if kind == "fraction":
+        return Fraction(*body)
     if kind == "rng" and names is not None:
-        rng = np.random.default_rng(0)
-        rng.bit_generator.state = body
+        state, entropy, key, children = body
+        seed = np.random.SeedSequence(entropy, spawn_key=key, n_children_spawned=children)
+        rng = np.random.default_rng(seed)
+        rng.bit_generator.state = state
         return rng
     if kind == "name" and names is not None:
         return names[body]

@@ -15,19 +15,24 @@ from pathlib import Path
 import psutil
 import pytest
 
+import attacks
+import honest
 import hostile
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 
-from assignments.grader import masters, report, sandbox  # noqa: E402
+from assignments.grader import files, masters, sandbox  # noqa: E402
 from assignments.grader import run as runner  # noqa: E402
 from assignments.grader.check import solved  # noqa: E402
 
 NAMES = [name.replace("/", "∕") for name in hostile.CASES]
-OTHERS = [*hostile.TEXTS, "renamed", "empty folder", "link.ipynb"]
-LIMITS = sandbox.Limits(cell_seconds=10, total_seconds=180, memory_mb=700)
+OTHERS = [
+    *hostile.TEXTS, "renamed", "empty folder", "link.ipynb", "aliases", "references", "sparse",
+    "nested", "ada (ada.ipynb)", "ada (ada.md)", "ada (laplace.ipynb)", "ada (ada.ipynb) (2)",
+]  # fmt: skip
+LIMITS = sandbox.Limits(cell_seconds=10, total_seconds=180, memory_mb=700, read_seconds=10)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -51,6 +56,7 @@ def run(master, tmp_path_factory):
     folder, out = tmp_path_factory.mktemp("SUBMISSIONS"), tmp_path_factory.mktemp("graded")
     with socket.create_server(("127.0.0.1", 0)) as server:
         expected = hostile.write(folder, master, server.getsockname()[1])
+        expected |= attacks.write(folder, master)
         results = runner.grade("laplace", folder, out, ROOT / "assignments", LIMITS, jobs=2)
         server.setblocking(False)
         with pytest.raises(BlockingIOError):
@@ -59,11 +65,11 @@ def run(master, tmp_path_factory):
 
 
 def log(out, student):
-    return (out / "logs" / f"{report.file_name(student)}.txt").read_text()
+    return (out / "logs" / f"{files.file_name(student)}.txt").read_text()
 
 
 def feedback(out, student):
-    return (out / "feedback" / f"{report.file_name(student)}.html").read_text()
+    return (out / "feedback" / f"{files.file_name(student)}.html").read_text()
 
 
 @pytest.mark.parametrize("student", NAMES + OTHERS)
@@ -80,6 +86,51 @@ def test_right_marks(run, student):
 def test_honest_work_gets_no_flags(run):
     for student in ("perfect", "untouched", "partial", "huge", "warnings and stderr"):
         assert run[0][student]["flags"] == []
+
+
+@pytest.fixture(scope="module")
+def honest_run(master, tmp_path_factory):
+    folder, out = tmp_path_factory.mktemp("SUBMISSIONS"), tmp_path_factory.mktemp("honest")
+    for name in honest.STYLES:
+        notebook = solved(master)
+        honest.change(notebook, name)
+        (folder / f"{name}.ipynb").write_text(json.dumps(notebook))
+    return runner.grade("laplace", folder, out, ROOT / "assignments", LIMITS, jobs=2)
+
+
+@pytest.mark.parametrize("name", honest.STYLES)
+def test_honest_styles_get_full_marks(honest_run, name):
+    result = honest_run[name]
+    assert result["messages"] == {}, result["log"]
+    allowed = ["text cells outside of the answers: look into the notebook"]
+    assert set(result["flags"]) <= {*allowed, *honest.MENTIONS.get(name, [])}
+
+
+def test_memory_that_no_limit_counts_is_refused(run):
+    out = run[2]
+    assert "WORKS" not in log(out, "memory files") and "WORKS" not in log(out, "System V memory")
+    assert len(log(out, "endless errors")) < 50_000
+
+
+def test_what_hidden_tests_ask_is_not_told(run):
+    page = feedback(run[2], "tells_hidden_inputs")
+    assert "spied" not in page and "0.9" not in page
+
+
+def test_proofs_in_added_cells_reach_the_marker(run):
+    page = (run[2] / "by-hand" / "2a.html").read_text()
+    assert "second cell." in page
+    assert "BEGIN SOLUTION" not in page and "1 point: the density" in page
+
+
+def test_names_of_public_tests_can_be_plotted(run):
+    assert "plotted 6" in log(run[2], "plots_and_names_of_tests")
+    assert "data:image/png;base64,iVBOR" in (run[2] / "by-hand" / "3c.html").read_text()
+
+
+def test_two_sources_of_one_student_are_visible(run):
+    for name in ("ada (ada.ipynb) (2)", "ada (ada.md)", "ada (laplace.ipynb)"):
+        assert "3 submissions of ada" in run[0][name]["flags"]
 
 
 def test_only_the_broken_question_loses(run):
@@ -187,6 +238,55 @@ def test_stopped_and_started_again(master, tmp_path):
     )
     assert (tmp_path / "out" / "grades.csv").read_bytes() == by_hand.encode()
     assert "5.5 of 6" in (tmp_path / "out" / "feedback" / "ada.html").read_text()
+
+
+def test_a_class_marked_in_four_parts_gives_the_same_table(master, tmp_path):
+    few(tmp_path / "in", master)
+    whole = grade_command(tmp_path / "in", tmp_path / "out")
+    for number in (3, 1, 4, 2):
+        part = [*whole, "--part", f"{number}/4"]
+        subprocess.run(part, cwd=ROOT, check=True, capture_output=True)
+        assert not (tmp_path / "out" / "grades.csv").exists()
+    subprocess.run(whole, cwd=ROOT, check=True, capture_output=True)
+    at_once = grade_command(tmp_path / "in", tmp_path / "at once")
+    subprocess.run(at_once, cwd=ROOT, check=True, capture_output=True)
+    table = (tmp_path / "out" / "grades.csv").read_bytes()
+    assert table == (tmp_path / "at once" / "grades.csv").read_bytes()
+
+
+def test_a_killed_grader_leaves_nothing_running(master, tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    notebook = solved(master)
+    hostile.add_first(notebook, "import time\nwhile True:\n    time.sleep(1)")
+    (folder / "ada.ipynb").write_text(json.dumps(notebook))
+    for end in (signal.SIGTERM, signal.SIGKILL):
+        main = subprocess.Popen(
+            grade_command(folder, tmp_path / f"out {end}"), cwd=ROOT, stderr=subprocess.DEVNULL
+        )
+        started = wait_for(lambda pid=main.pid: inside_of(pid))
+        main.send_signal(end)
+        main.wait()
+        wait_for(lambda found=started: not any(p.is_running() for p in found))
+
+
+def inside_of(pid):
+    """The processes that run a student's Python below this one."""
+    found = psutil.Process(pid).children(recursive=True)
+    return found if any("inside.py" in " ".join(p.cmdline()) for p in found) else []
+
+
+def wait_for(what, seconds=120):
+    """The first answer that is not empty."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if answer := what():
+                return answer
+        except psutil.Error:
+            pass
+        time.sleep(0.05)
+    raise AssertionError("waited in vain")
 
 
 def test_refuses_without_bubblewrap(master, tmp_path):
