@@ -403,6 +403,7 @@ def test_multiplicative_chernoff():
     check(thirds, dp.chernoff_below)
     a, mu = rng.random(2000), rng.random(2000)
     at_most(dp.chernoff_above(a, 50, mu), thirds(a, 50, mu))
+    holds(dp.chernoff_above(a, 50, mu) < thirds(a, 50, mu), "sharper than 1/3 below a = 1")
     equal(dp.chernoff_above(1.0, 50, mu), thirds(1.0, 50, mu))
     equal(binomial_tail(10**6, 3e-4, 400, 1), stats.binom.logsf(399, 10**6, 3e-4), rtol=1e-9)
     equal(binomial_tail(10**6, 3e-4, 200, -1), stats.binom.logcdf(200, 10**6, 3e-4), rtol=1e-9)
