@@ -67,8 +67,9 @@ def max_divergence(p, q):
 def approximate_max_divergence(p, q, delta):
     """Maximum over events S with p(S) > delta of log (p(S) - delta) / q(S), for delta in [0, 1].
 
-    It is the least epsilon with hockey_stick(p, q, epsilon) <= delta (F-max-divergence), and may be
-    negative: it is at least log(1 - delta). The best event collects the outcomes of largest p/q.
+    It is the least real epsilon with hockey_stick(p, q, epsilon) <= delta, and infinite if there is
+    none (F-max-divergence). It is at least log(1 - delta), which is negative. The best event
+    collects the outcomes of largest p/q.
     """
     p, q = _laws(p, q)
     delta, _ = _spread(probability("delta", delta), p)

@@ -86,22 +86,22 @@ def randomized_response_error(epsilon=1.0, respondents=1):
     return plain(value / np.sqrt(count("respondents", respondents)))
 
 
-def histogram_sensitivity(order=1, adjacency="add-remove"):
-    """l1 (`order` 1) or l2 (2) sensitivity of a histogram, each person in one bin.
+def histogram_sensitivity(norm=1, adjacency="add-remove"):
+    """l1 (`norm` 1) or l2 (2) sensitivity of a histogram, each person in one bin.
 
     1 under "add-remove"; under "replace" 2 in l1, sqrt 2 in l2 (U-sensitivity-examples).
     """
-    return ballot_sensitivity(1, order, adjacency)
+    return ballot_sensitivity(1, norm, adjacency)
 
 
-def ballot_sensitivity(ballots, order=1, adjacency="add-remove"):
+def ballot_sensitivity(ballots, norm=1, adjacency="add-remove"):
     """l1 or l2 sensitivity of vote counts, each person voting for up to `ballots` candidates.
 
     At most one vote a candidate. k and sqrt k under "add-remove"; under "replace" 2k and sqrt(2k),
     attained when there are at least 2k candidates (U-sensitivity-examples).
     """
     moved = count("ballots", ballots) * _rows(adjacency)
-    return float(moved ** (1 / choice("order", order, (1, 2))))
+    return float(moved ** (1 / choice("norm", norm, (1, 2))))
 
 
 def gram_sensitivity(adjacency="add-remove"):

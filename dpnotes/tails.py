@@ -3,8 +3,8 @@
 From Markov's inequality to Azuma's, for sums of independent terms and for martingales; nothing
 in here knows about privacy. An upper bound on a probability is computed as the exponential of a
 logarithm: it is at most 1, and where it is below the smallest positive double (5e-324) that
-number is returned, so that it is never a false 0. Logarithms are natural. Arguments broadcast;
-scalars in, Python floats out.
+number is returned, so that it is never a false 0. A threshold is always called `t`. Logarithms are
+natural. Arguments broadcast; scalars in, Python floats out.
 """
 
 import math
@@ -49,55 +49,55 @@ def markov(t, mean):
     )
 
 
-def chebyshev(u, variance):
-    """P(|X - E X| >= u) <= variance / u^2 for u > 0 (U-chebyshev)."""
-    u, variance = check.positive("u", u), check.nonnegative("variance", variance)
-    return check.plain(np.minimum(np.divide(variance, u) / u, 1))
+def chebyshev(t, variance):
+    """P(|X - E X| >= t) <= variance / t^2 for t > 0 (U-chebyshev)."""
+    t, variance = check.positive("t", t), check.nonnegative("variance", variance)
+    return check.plain(np.minimum(np.divide(variance, t) / t, 1))
 
 
-def moment_tail(u, moment, order):
-    """P(|Y| >= u) <= E|Y|^order / u^order for u > 0, where `moment` is E|Y|^order (U-chebyshev)."""
-    u = check.positive("u", u)
+def moment_tail(t, moment, order):
+    """P(|Y| >= t) <= E|Y|^order / t^order for t > 0, where `moment` is E|Y|^order (U-chebyshev)."""
+    t = check.positive("t", t)
     moment = check.nonnegative("moment", moment)
     order = check.positive("order", order)
     with np.errstate(divide="ignore"):
-        return _probability(np.log(moment) - order * np.log(u))
+        return _probability(np.log(moment) - order * np.log(t))
 
 
-def chernoff(u, log_mgf, limit=math.inf):
-    """inf over 0 <= t < limit of exp(log_mgf(t) - t u), a bound on P(X >= u) (U-chernoff-method).
+def chernoff(t, log_mgf, limit=math.inf):
+    """inf over 0 <= lam < limit of exp(log_mgf(lam) - lam t) >= P(X >= t) (U-chernoff-method).
 
-    `log_mgf` takes one float t and returns log E exp(tX), convex with value 0 at t = 0, finite for
-    t < `limit` (infinity is taken as such). The search over t is numerical; whatever t it ends at
-    gives a valid bound, and its rounding error (4 ulp of the two terms) is added.
+    `log_mgf` takes one float lam and returns log E exp(lam X), convex with value 0 at 0, finite for
+    lam < `limit` (infinity is taken as such). The search over lam is numerical; whatever lam it
+    ends at gives a valid bound, and its rounding error (4 ulp of the two terms) is added.
     """
-    u = check.real("u", u)
+    t = check.real("t", t)
     limit = check.nonnegative_or_inf("limit", limit)
-    exponents = [_legendre(log_mgf, value, limit) for value in np.ravel(u).tolist()]
-    return _probability(np.reshape(exponents, np.shape(u)))
+    exponents = [_legendre(log_mgf, value, limit) for value in np.ravel(t).tolist()]
+    return _probability(np.reshape(exponents, np.shape(t)))
 
 
-def _legendre(log_mgf, u, limit):
-    """The least value found of log_mgf(t) - t u over 0 <= t < limit, rounded upwards."""
+def _legendre(log_mgf, t, limit):
+    """The least value found of log_mgf(lam) - lam t over 0 <= lam < limit, rounded upwards."""
 
-    def exponent(t):
-        value = float(log_mgf(t))
-        rounding = 4 * np.finfo(float).eps * (abs(value) + abs(t * u))
-        return value - t * u + rounding if value < math.inf else math.inf
+    def exponent(lam):
+        value = float(log_mgf(lam))
+        rounding = 4 * np.finfo(float).eps * (abs(value) + abs(lam * t))
+        return value - lam * t + rounding if value < math.inf else math.inf
 
-    def farther(t):
-        return 2 * t if 2 * t < limit else t + (limit - t) / 2
+    def farther(lam):
+        return 2 * lam if 2 * lam < limit else lam + (limit - lam) / 2
 
-    t = min(1.0, limit / 2)
-    while exponent(t) >= 0:  # the function is convex and 0 at t = 0: is it ever negative?
-        t /= 2
-        if t < 1e-300:
+    lam = min(1.0, limit / 2)
+    while exponent(lam) >= 0:  # the function is convex and 0 at 0: is it ever negative?
+        lam /= 2
+        if lam < 1e-300:
             return 0.0
-    while t < farther(t) < 1e300 and exponent(farther(t)) < exponent(t):
-        t = farther(t)
-    while exponent(t / 2) < exponent(t):
-        t /= 2
-    return _golden_section(exponent, t / 2, farther(t))
+    while lam < farther(lam) < 1e300 and exponent(farther(lam)) < exponent(lam):
+        lam = farther(lam)
+    while exponent(lam / 2) < exponent(lam):
+        lam /= 2
+    return _golden_section(exponent, lam / 2, farther(lam))
 
 
 def _golden_section(function, low, high):
@@ -129,14 +129,14 @@ def mills_lower(t):
     return check.plain(np.exp(-_half_square(t)) / (t + np.divide(1, t)) / math.sqrt(2 * math.pi))
 
 
-def subgaussian_tail(u, sigma=1.0):
-    """P(X - E X >= u) <= exp(-u^2 / (2 sigma^2)) for a sigma-subgaussian X, u >= 0 (U-subgaussian).
+def subgaussian_tail(t, sigma=1.0):
+    """P(X - E X >= t) <= exp(-t^2 / (2 sigma^2)) for a sigma-subgaussian X, t >= 0 (U-subgaussian).
 
     With sigma = 1 it is the second bound of T-8 (6.5) for a standard normal variable.
     """
-    u, sigma = check.nonnegative("u", u), check.positive("sigma", sigma)
+    t, sigma = check.nonnegative("t", t), check.positive("sigma", sigma)
     with np.errstate(over="ignore"):
-        return _probability(-_half_square(np.divide(u, sigma)))
+        return _probability(-_half_square(np.divide(t, sigma)))
 
 
 def subgaussian_bounded(low, high):
@@ -184,24 +184,24 @@ def azuma_hoeffding(t, widths):
     return subgaussian_tail(t, check.positive("the sum of widths", total) / 2)
 
 
-def chernoff_additive(a, n):
-    """P(S >= mu + a) <= exp(-2 n a^2), S a mean of n independent [0,1] terms, mu = E S, a >= 0.
+def chernoff_additive(t, n):
+    """P(S >= mu + t) <= exp(-2 n t^2), S a mean of n independent [0,1] terms, mu = E S, t >= 0.
 
-    The same bounds P(S <= mu - a) (F-chernoff-additive).
+    The same bounds P(S <= mu - t) (F-chernoff-additive).
     """
-    a, n = check.nonnegative("a", a), check.positive("n", n)
-    return _probability(-2 * n * np.square(a))
+    t, n = check.nonnegative("t", t), check.positive("n", n)
+    return _probability(-2 * n * np.square(t))
 
 
-def chernoff_kl(s, n, mu):
-    """P(S >= s) <= exp(-n kl(s, mu)) for s >= mu, and P(S <= s) <= the same for s <= mu.
+def chernoff_kl(t, n, mu):
+    """P(S >= t) <= exp(-n kl(t, mu)) for t >= mu, and P(S <= t) <= the same for t <= mu.
 
     S is the mean of n independent [0,1] terms, mu its expectation, kl the divergence of coins
     (F-chernoff-additive in its sharp form).
     """
-    s, mu = check.probability("s", s), check.probability("mu", mu)
+    t, mu = check.probability("t", t), check.probability("mu", mu)
     n = check.positive("n", n)
-    return _probability(-n * _kl_coins(np.asarray(s), np.asarray(mu)))
+    return _probability(-n * _kl_coins(np.asarray(t), np.asarray(mu)))
 
 
 def _kl_coins(s, mu):
@@ -217,13 +217,14 @@ def _excess(s, mu, difference):
 
 
 def chernoff_above(a, n, mu):
-    """P(S >= (1 + a) mu) <= exp(-n mu a^2 / max(3, 2 + a)), a >= 0 (F-chernoff-multiplicative).
+    """P(S >= (1 + a) mu) <= exp(-n mu a^2 / (2 + a)), a >= 0 (F-chernoff-multiplicative).
 
-    S is the mean of n independent [0,1] terms, mu its expectation. The maximum is 3 for a <= 1.
+    S is the mean of n independent [0,1] terms, mu its expectation. For a <= 1 the exponent is at
+    least n mu a^2 / 3, which is how the bound is usually quoted.
     """
     a, n = np.asarray(check.nonnegative("a", a)), check.positive("n", n)
     mu = np.asarray(check.positive_probability("mu", mu))
-    return _probability(-n * mu * a * (a / np.maximum(3, 2 + a)))
+    return _probability(-n * mu * a * (a / (2 + a)))
 
 
 def chernoff_below(a, n, mu):
@@ -239,14 +240,14 @@ def stirling(n):
     return check.plain(middle + 1 / (12 * n + 1)), check.plain(middle + 1 / (12 * n))
 
 
-def binomial_tail_lower(s, n, p):
-    """P(S >= s) >= exp(-n kl(s, p)) / sqrt(8 n s (1 - s)) for S ~ Binomial(n, p)/n, 0 < s < 1.
+def binomial_tail_lower(t, n, p):
+    """P(S >= t) >= exp(-n kl(t, p)) / sqrt(8 n t (1 - t)) for S ~ Binomial(n, p)/n, 0 < t < 1.
 
-    s n must be a whole number. Below p the same bounds P(S <= s) (X-chernoff-sharp).
+    t n must be a whole number. Below p the same bounds P(S <= t) (X-chernoff-sharp).
     """
-    s, p = np.asarray(check.open_probability("s", s)), np.asarray(check.open_probability("p", p))
+    t, p = np.asarray(check.open_probability("t", t)), np.asarray(check.open_probability("p", p))
     n = np.asarray(check.positive("n", n))
-    return check.plain(np.exp(-n * _kl_coins(s, p) - np.log(8 * n * s * (1 - s)) / 2))
+    return check.plain(np.exp(-n * _kl_coins(t, p) - np.log(8 * n * t * (1 - t)) / 2))
 
 
 def pinsker(kl):

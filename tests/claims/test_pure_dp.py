@@ -1,6 +1,6 @@
 """The claims of the chapter `pure-dp`."""
 
-from itertools import combinations, permutations, product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -28,20 +28,45 @@ def histogram(rows, universe):
 
 
 @pytest.mark.claim("T-def-mechanism")
-def test_replacing_rows_is_half_the_histogram_distance():
-    # forgetting the order of rows, the fewest replacements are half the l1 distance of histograms
+def test_the_two_adjacencies():
+    # add/remove by its words (some row of the longer list can be deleted so that, in some order,
+    # the shorter one is left) if and only if the histograms are at l1 distance 1
     rng = np.random.default_rng(1)
-    x, y = rng.integers(0, 3, (2, 3000, 5))
-    orders = np.array(list(permutations(range(5))))
-    fewest = (x[:, None, :] != y[:, orders]).sum(-1).min(-1)
 
-    def check(share):
-        equal(share * np.abs(histogram(x, 3) - histogram(y, 3)).sum(-1), fewest)
+    def added(longer, shorter):
+        rest = (longer[:i] + longer[i + 1 :] for i in range(len(longer)))
+        return any(sorted(r) == sorted(shorter) for r in rest)
 
-    check(0.5)
-    must_fail(check, 1.0)
-    z = rng.integers(0, 3, x.shape)
-    at_most((x != z).sum(-1), (x != y).sum(-1) + (y != z).sum(-1))
+    pairs = []
+    for _ in range(4000):
+        x = rng.integers(0, 3, rng.integers(1, 6)).tolist()
+        y = list(x)  # a few changes, in another order: about half of the pairs are neighbours
+        for _ in range(rng.integers(0, 4)):
+            if y and rng.random() < 0.5:
+                y.pop(rng.integers(len(y)))
+            else:
+                y.append(int(rng.integers(3)))
+        pairs.append((x, rng.permutation(y).astype(int).tolist()))
+    by_words = np.array([added(x, y) or added(y, x) for x, y in pairs])
+    assert 0.2 < by_words.mean() < 0.8
+    distance = np.array([np.abs(histogram(x, 3) - histogram(y, 3)).sum() for x, y in pairs])
+
+    def check(near):
+        holds((near == 1) == by_words)
+
+    check(distance)
+    must_fail(check, distance / 2)  # replacing a row is not a neighbour here
+    must_fail(check, np.array([abs(len(x) - len(y)) for x, y in pairs]))
+
+    x, y, z = rng.integers(0, 3, (3, 3000, 5))  # replace: d is a distance, and d = 1 is one row
+
+    def rows(x, y):
+        return (x != y).sum(-1)
+
+    at_most(rows(x, z), rows(x, y) + rows(y, z))
+    holds((rows(x, y) == 0) == (x == y).all(-1))
+    holds(rows(x, y) == rows(y, x))
+    equal([rows(x, np.where(np.arange(5) == i, (x + 1) % 3, x)) for i in range(5)], 1)
 
 
 @pytest.mark.claim("T-def-sensitivity")
@@ -87,6 +112,37 @@ def test_all_events_and_single_outcomes_give_the_same_epsilon():
     check(dp.max_divergence, 0.1)
     must_fail(check, dp.kl, 0.0)
     must_fail(check, lambda p, q: 0.99 * dp.max_divergence(p, q), 0.0)
+
+
+@pytest.mark.claim("S-pure-ratio", "F-max-divergence", by=("divergences.max_divergence",))
+def test_the_three_ways_to_say_it_agree():
+    # each both ways: pairs that are epsilon-close and pairs that are not, with zeros
+    rng = np.random.default_rng(20)
+    sets = events(5)
+
+    def check(by_ratio):
+        for epsilon, zeros in product((0.3, 1.0, 2.5), (0.0, 0.1)):
+            p, q = random_laws(rng, 1500, 5, zeros)
+            q[::2] = p[::2] * np.exp(rng.uniform(-1.2, 1.2, (750, 5)) * epsilon)
+            q /= q.sum(-1, keepdims=True)
+            over, under = p @ sets.T, q @ sets.T
+            factor = np.exp(epsilon) * (1 + 1e-12)
+            by_events = ((over <= factor * under) & (under <= factor * over)).all(1)
+            single = ((p <= factor * q) & (q <= factor * p)).all(1)
+            both = np.maximum(dp.max_divergence(p, q), dp.max_divergence(q, p))
+            assert 0.02 < by_events.mean() < 0.98
+            holds(by_events == single)
+            holds(by_events == (both <= epsilon + 1e-12))
+            holds(by_events == by_ratio(over, under, epsilon))
+
+    def ratio(over, under, epsilon):  # both zero, or both positive with a bounded log ratio
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bounded = np.abs(np.log(over) - np.log(under)) <= epsilon + 1e-12
+        return (((over == 0) & (under == 0)) | ((over > 0) & (under > 0) & bounded)).all(1)
+
+    check(ratio)
+    must_fail(check, lambda over, under, e: ratio(over, under, 1.1 * e))
+    must_fail(check, lambda over, under, e: ratio(over[:, -1:], under[:, -1:], e))  # all outcomes
 
 
 @pytest.mark.claim("T-def-pure-dp", by=("divergences.max_divergence",))
@@ -141,6 +197,25 @@ def test_no_event_moves_the_odds_by_more_than_the_factor():
     check(1.0)
     must_fail(check, 0.95)
 
+    def converse(epsilon, allowed):  # odds that move by at most e^epsilon: then epsilon-DP
+        p, q = random_laws(rng, 2000, 5, zeros=0.1)
+        q[::2] = p[::2] * np.exp(rng.uniform(-1.2, 1.2, (1000, 5)) * epsilon)
+        q /= q.sum(-1, keepdims=True)
+        over, under = p @ sets.T, q @ sets.T
+        prior = rng.uniform(0.01, 0.99, (2000, 1))
+        seen = prior * over + (1 - prior) * under
+        with np.errstate(divide="ignore", invalid="ignore"):
+            posterior = prior * over / seen
+            moved = posterior / (1 - posterior) / (prior / (1 - prior))
+        kept = ((seen == 0) | (moved <= np.exp(allowed) * (1 + 1e-9))).all(1)
+        private = dp.max_divergence(p, q) <= epsilon
+        assert 0.02 < private.mean() < 0.98
+        holds(kept == private)
+
+    for epsilon in (0.3, 1.0, 2.5):
+        converse(epsilon, epsilon)
+        must_fail(converse, epsilon, 1.1 * epsilon)
+
 
 @pytest.mark.claim(
     "X-post-processing", by=("divergences.max_divergence", "divergences.hockey_stick")
@@ -179,7 +254,7 @@ def test_k_steps_cost_k_epsilon_and_may_cost_all_of_it():
 @pytest.mark.claim("X-group-privacy", by=("pure_dp.histogram_sensitivity",))
 def test_replacing_costs_twice_adding():
     rng = np.random.default_rng(7)
-    at_most(dp.histogram_sensitivity(1, "replace"), 2 * dp.histogram_sensitivity(1))
+    equal(dp.histogram_sensitivity(1, "replace"), 2 * dp.histogram_sensitivity(1))
     for epsilon in (0.1, 1.0):  # remove one row, add another: the chain p, q, r
         p, q = close_laws(rng, epsilon, 4, 500)
         lift = np.exp(epsilon * rng.uniform(-1, 1, (500, 4)) / 2)
@@ -357,6 +432,25 @@ def test_approximate_max_divergence_is_the_best_event_and_inverts_the_hockey_sti
 
     check(dp.approximate_max_divergence)
     must_fail(check, lambda p, q, d: dp.max_divergence(p, q) + np.log1p(-d))
+
+    def infimum(shift):  # H <= delta from the divergence on, and not below it
+        for delta in (0.0, 1e-3, 0.1, 0.5):
+            p, q = random_laws(rng, 300, 6, zeros=0.1)
+            least = dp.approximate_max_divergence(p, q, delta) + shift
+            finite = np.isfinite(least)
+            p, q, least, far = p[finite], q[finite], least[finite], (p[~finite], q[~finite])
+            room = 1e-12
+            at_most(dp.hockey_stick(p, q, least + 1e-9), delta, atol=room)
+            holds(dp.hockey_stick(p, q, least - 1e-3) > delta)
+            if far[0].size:  # infinite: no real epsilon will do
+                holds(dp.hockey_stick(*far, 700.0) > delta)
+
+    infimum(0.0)
+    must_fail(infimum, 0.01)
+    must_fail(infimum, -0.01)
+    for m in (2, 10, 1000):  # name and shame
+        p, q = name_and_shame(m)
+        holds(np.array([dp.approximate_max_divergence(p, q, 0.99 / m) == np.inf]))
     p, q = random_laws(rng, 3000, 6)
     equal(dp.approximate_max_divergence(p, q, 0.0), dp.max_divergence(p, q), rtol=1e-9)
 
@@ -369,20 +463,20 @@ def test_vote_and_histogram_sensitivities_by_search_over_neighbours():
         for k in (1, 2, 3):
             ballots = np.array([b for b in product((0, 1), repeat=2 * k) if sum(b) <= k])
             replace = (ballots[:, None] - ballots).reshape(-1, 2 * k)
-            for order in (1, 2):
+            for norm in (1, 2):
                 for moves, adjacency in ((ballots, "add-remove"), (replace, "replace")):
-                    norms = np.linalg.norm(moves, order, axis=1)
-                    at_most(norms, sensitivity(k, order, adjacency))
-                    equal(norms.max(), sensitivity(k, order, adjacency))
+                    norms = np.linalg.norm(moves, norm, axis=1)
+                    at_most(norms, sensitivity(k, norm, adjacency))
+                    equal(norms.max(), sensitivity(k, norm, adjacency))
 
     check(dp.ballot_sensitivity)
-    must_fail(check, lambda k, order, adjacency: dp.ballot_sensitivity(k, order, "add-remove"))
-    must_fail(check, lambda k, order, adjacency: dp.ballot_sensitivity(k, 1, adjacency))
-    for order in (1, 2):
+    must_fail(check, lambda k, norm, adjacency: dp.ballot_sensitivity(k, norm, "add-remove"))
+    must_fail(check, lambda k, norm, adjacency: dp.ballot_sensitivity(k, 1, adjacency))
+    for norm in (1, 2):
         bins = np.eye(4)
-        equal(np.linalg.norm(bins, order, axis=1).max(), dp.histogram_sensitivity(order))
-        moved = [np.linalg.norm(a - b, order) for a, b in combinations(bins, 2)]
-        equal(moved, dp.histogram_sensitivity(order, "replace"))
+        equal(np.linalg.norm(bins, norm, axis=1).max(), dp.histogram_sensitivity(norm))
+        moved = [np.linalg.norm(a - b, norm) for a, b in combinations(bins, 2)]
+        equal(moved, dp.histogram_sensitivity(norm, "replace"))
 
 
 @pytest.mark.claim("U-sensitivity-examples", by=("pure_dp.gram_sensitivity",))
@@ -498,21 +592,56 @@ def test_accuracy_by_the_union_bound_and_exactly():
         rng.uniform([[-20], [-5], [-5]], [[0], [5], [5]], (3, 2000))
     )
 
-    def check(accuracy):
+    def independent(accuracy):
         for k in (1, 2, 100, 10**6):
             b = sensitivity / epsilon
-            t = accuracy(beta, k, sensitivity, epsilon)
-            above = -np.expm1(k * np.log1p(-np.minimum(np.exp(-t / b), 1 - 1e-16)))
-            at_most(above, beta, rtol=1e-9)
-            at_most(dp.laplace_quantile(beta, k, sensitivity, epsilon), t, atol=1e-12)
-            equal(np.minimum(k * np.exp(-t / b), 1e9), beta, rtol=1e-9)
+            far = 2 * laplace.sf(accuracy(beta, k, sensitivity, epsilon), scale=b)
+            exact = -np.expm1(k * np.log1p(-np.minimum(far, 1 - 1e-16)))
+            at_most(exact, beta, rtol=1e-9)
+            stated = -np.expm1(k * np.log1p(-np.minimum(beta / k, 1 - 1e-16)))
+            equal(exact, stated, rtol=1e-7)  # 1 - (1 - beta/k)^k
 
-    check(dp.laplace_accuracy)
-    must_fail(check, lambda beta, k, s, e: np.log(k / beta) * s / e - np.log(2) * s / e)
-    must_fail(check, lambda beta, k, s, e: dp.laplace_accuracy(beta, k, s, e) * 1.01)
-    for k in (1, 7, 10_000):  # the exact probability of the quantile
-        t = dp.laplace_quantile(beta, k, 1.0, 1.0)
-        equal(-np.expm1(k * np.log1p(-np.exp(-t[beta < 0.9]))), beta[beta < 0.9], rtol=1e-6)
+    independent(dp.laplace_accuracy)
+    must_fail(independent, lambda beta, k, s, e: dp.laplace_accuracy(2 * beta / 2.01, k, s, e))
+    must_fail(independent, lambda beta, k, s, e: dp.laplace_accuracy(beta, k, s, e) * 1.01)
+
+    def quantile(error):  # exceeded by the largest of k with probability beta, exactly
+        for k in (1, 7, 10_000):
+            far = 2 * laplace.sf(error(beta, k, sensitivity, epsilon), scale=sensitivity / epsilon)
+            rare = beta < 0.9
+            equal(-np.expm1(k * np.log1p(-far[rare])), beta[rare], rtol=1e-6)
+            at_most(
+                error(beta, k, sensitivity, epsilon),
+                dp.laplace_accuracy(beta, k, sensitivity, epsilon),
+                atol=1e-12,
+            )
+
+    quantile(dp.laplace_quantile)
+    must_fail(quantile, dp.laplace_accuracy)
+
+
+@pytest.mark.claim("F-3.8", by=("pure_dp.laplace_accuracy",))
+def test_accuracy_for_dependent_noise():
+    # |Z_i| = -b ln(U + i/k mod 1): every Z_i is Laplace, and the events of a large one are
+    # disjoint, which attains the union bound; one Z for all entries stays k times below it
+    places = 200_000
+    uniform = (np.arange(places) + 0.5) / places
+
+    def check(accuracy):
+        for k, beta, b in product((1, 4, 50), (0.01, 0.3, 0.9), (0.2, 3.0)):
+            t = accuracy(beta, k, b)
+            shifted = (uniform[:, None] + np.arange(k) / k) % 1.0
+            size = -b * np.log(shifted)
+            above = [(size[:, 0] >= z * b).mean() for z in (0.1, 1.0, 3.0)]
+            equal(above, np.exp([-0.1, -1.0, -3.0]), atol=2 / places)  # a Laplace law
+            beyond = (size >= t).any(axis=1).mean()
+            at_most(beyond, beta, atol=2 * k / places)
+            equal(beyond, beta, atol=2 * k / places)
+            at_most((size[:, 0] >= t).mean(), beta / k, atol=2 / places)
+
+    check(lambda beta, k, b: dp.laplace_accuracy(beta, k, b, 1.0))
+    must_fail(check, lambda beta, k, b: dp.laplace_quantile(beta, k, b, 1.0))  # for independent
+    must_fail(check, lambda beta, k, b: dp.laplace_accuracy(0.9 * beta, k, b, 1.0))
 
 
 @pytest.mark.claim("F-example-3.3", by=("pure_dp.laplace_accuracy", "mechanisms.laplace_mechanism"))
@@ -561,7 +690,7 @@ def test_ten_thousand_first_names():
         (lambda: dp.randomized_response_error(0.0), "epsilon"),
         (lambda: dp.randomized_response_error(1.0, 0), "respondents"),
         (lambda: dp.ballot_sensitivity(0), "ballots"),
-        (lambda: dp.ballot_sensitivity(1, 3), "order"),
+        (lambda: dp.ballot_sensitivity(1, 3), "norm"),
         (lambda: dp.gram_sensitivity("swap"), "adjacency"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The claims of the chapter `tail-bounds`, against exact tails of finite laws and martingales."""
+"""The claims of `tail-bounds` and `more-tails`, against exact tails of finite laws and trees."""
 
 import math
 
@@ -47,6 +47,13 @@ def sum_law(laws):
     return total
 
 
+def falling_tail(values, weights):
+    """The values of every row, falling, and P(value >= this one)."""
+    order = np.argsort(-values, axis=-1)
+    falling = np.take_along_axis(values, order, -1)
+    return falling, np.take_along_axis(weights, order, -1).cumsum(-1)
+
+
 def fair_walk(k):
     """Ends s > 0 of k fair steps of size 1, and P(walk >= s), where it is above 1e-290."""
     heads = np.unique(np.linspace(k / 2 + 1, k, 400).astype(int))
@@ -75,30 +82,46 @@ def test_markov():
     positive = values[:, 0] > 0
     holds(strict[positive] * values[positive, 0] < average[positive, 0])
 
+    def only_zero_and_t(bound):  # equality if and only if X is 0 or t
+        t, weight = np.exp(rng.normal(size=500)), rng.random(500)
+        away = t * rng.uniform(1e-3, 3, 500) * rng.choice([0, 1], 500)
+        third = np.where(away == t, 0, away)
+        x = np.stack([0 * t, t, third], axis=-1)
+        w = np.stack([0.5 * weight, 0.5 + 0 * weight, 0.5 - 0.5 * weight], axis=-1)
+        exact = (w * (x >= t[:, None])).sum(-1)
+        least = np.minimum(mean(x, w) / t, 1)
+        tight = np.isclose(exact, bound(t, mean(x, w)), rtol=1e-9) & (least < 1)
+        holds((tight == (third == 0))[least < 1])
+
+    only_zero_and_t(dp.markov)
+    must_fail(only_zero_and_t, lambda t, average: 1.01 * dp.markov(t, average))
+
 
 @pytest.mark.claim("U-chebyshev", by=("tails.chebyshev", "tails.moment_tail"))
 def test_chebyshev_and_higher_moments():
     rng = np.random.default_rng(2)
     values, weights = finite_variables(rng, 3000)
     distance = np.abs(values - mean(values, weights)[:, None])
-    u = np.where(distance > 0, distance, 1.0)
+    at = np.where(distance > 0, distance, 1.0)
 
     def check(bound):
         for order in (2, 4, 6, 20):
             moment = mean(distance**order, weights)[:, None]
-            at_most(tail(distance, weights, u), bound(u, moment, order), rtol=1e-11)
-            t, sigma = 1 + rng.exponential(size=500), np.exp(rng.normal(size=500))
-            ends = np.stack([-t * sigma, 0 * t, t * sigma], axis=-1)
-            rare = t**-order
-            three = np.stack([rare / 2, 1 - rare, rare / 2], axis=-1)
+            at_most(tail(distance, weights, at), bound(at, moment, order), rtol=1e-11)
+            # attained at any value r of the bound by the values -t, 0, t
+            r, t = rng.uniform(1e-6, 1, 500), np.exp(rng.normal(size=500))
+            ends = np.stack([-t, 0 * t, t], axis=-1)
+            three = np.stack([r / 2, 1 - r, r / 2], axis=-1)
             moment = mean(np.abs(ends) ** order, three)
-            equal(rare, bound(t * sigma, moment, order), rtol=1e-11)
+            equal(r, bound(t, moment, order), rtol=1e-11)
 
     check(dp.moment_tail)
-    must_fail(check, lambda u, moment, order: 0.99 * dp.moment_tail(u, moment, order))
-    must_fail(check, lambda u, moment, order: dp.moment_tail(u, moment, order + 1))
+    must_fail(check, lambda t, moment, order: 0.99 * dp.moment_tail(t, moment, order))
+    must_fail(check, lambda t, moment, order: dp.moment_tail(t, moment, order + 1))
     variance = mean(distance**2, weights)[:, None]
-    equal(dp.chebyshev(u, variance), dp.moment_tail(u, variance, 2))
+    equal(dp.chebyshev(at, variance), dp.moment_tail(at, variance, 2))
+    k, sigma = 1 + rng.exponential(size=500), np.exp(rng.normal(size=500))
+    equal(dp.chebyshev(k * sigma, sigma**2), 1 / k**2, rtol=1e-11)
 
     constant_tail, printed = 1.0, 1 / 2**2  # X = 0: |X - EX| >= 2 * 0 always
     assert constant_tail > printed
@@ -123,16 +146,20 @@ def test_chernoff_method():
             at_most(found, np.exp(tilted.min(0)), rtol=1e-11)  # no t on a grid does better
 
     check(dp.chernoff)
-    must_fail(check, lambda u, mgf: 0.9 * dp.chernoff(u, mgf))
-    must_fail(check, lambda u, mgf: dp.chernoff(u, lambda t: mgf(-t)))  # tilted the wrong way
-    must_fail(check, lambda u, mgf: dp.chernoff(u, mgf, limit=0.1))  # stopped too early
-    u = np.linspace(0.1, 25, 200)
-    equal(dp.chernoff(u, lambda t: t * t / 2), np.exp(-u * u / 2), rtol=1e-11)
-    exponential = dp.chernoff(1 + u, lambda t: -math.log1p(-t), limit=1.0)
-    equal(exponential, (1 + u) * np.exp(-u), rtol=1e-11)
-    at_most(np.exp(-1 - u), exponential)
-    poisson = dp.chernoff(3 + u, lambda t: 3 * math.expm1(t) if t < 700 else math.inf)
-    equal(poisson, np.exp(u - (3 + u) * np.log1p(u / 3)), rtol=1e-11)
+    must_fail(check, lambda t, mgf: 0.9 * dp.chernoff(t, mgf))
+    must_fail(check, lambda t, mgf: dp.chernoff(t, lambda lam: mgf(-lam)))  # tilted the wrong way
+    must_fail(check, lambda t, mgf: dp.chernoff(t, mgf, limit=0.1))  # stopped too early
+    for x, w in zip(values[:50], weights[:50], strict=True):  # negative lam is of no use above mu
+        t, mgf = (x @ w) + rng.exponential(size=20), log_mgf(x, w)
+        lam = -np.geomspace(1e-3, 30, 20)
+        at_most(1.0, np.exp([mgf(at) for at in lam] - lam * t), rtol=1e-9)
+    t = np.linspace(0.1, 25, 200)
+    equal(dp.chernoff(t, lambda lam: lam * lam / 2), np.exp(-t * t / 2), rtol=1e-11)
+    exponential = dp.chernoff(1 + t, lambda lam: -math.log1p(-lam), limit=1.0)
+    equal(exponential, (1 + t) * np.exp(-t), rtol=1e-11)
+    at_most(np.exp(-1 - t), exponential)
+    poisson = dp.chernoff(3 + t, lambda lam: 3 * math.expm1(lam) if lam < 700 else math.inf)
+    equal(poisson, np.exp(t - (3 + t) * np.log1p(t / 3)), rtol=1e-11)
     equal(dp.chernoff(1.0, log_mgf(np.array([0.0, 1.0]), np.array([0.8, 0.2]))), 0.2)
 
 
@@ -173,22 +200,36 @@ def test_normal_tails():
 def test_subgaussian_tail():
     rng = np.random.default_rng(4)
     sigma = np.exp(rng.normal(size=2000))
-    u = sigma * np.concatenate([rng.exponential(size=1000), rng.uniform(0, 37, 1000)])
+    t = sigma * np.concatenate([rng.exponential(size=1000), rng.uniform(0, 37, 1000)])
     ends, walk = fair_walk(100_000)
 
     def check(bound):
-        at_most(stats.norm.sf(u / sigma), bound(u, sigma))
-        at_most(np.where(u <= sigma, 0.5, 0.0), bound(u, sigma))  # a fair coin: +-sigma
-        uniform = 0.5 - u / (2 * math.sqrt(3) * sigma)  # on [-a, a], a = sigma sqrt 3
-        at_most(np.maximum(uniform, 0), bound(u, sigma))
+        at_most(stats.norm.sf(t / sigma), bound(t, sigma))
+        at_most(np.where(t <= sigma, 0.5, 0.0), bound(t, sigma))  # a fair coin: +-sigma
+        uniform = 0.5 - t / (2 * math.sqrt(3) * sigma)  # on [-a, a], a = sigma sqrt 3
+        at_most(np.maximum(uniform, 0), bound(t, sigma))
         at_most(walk, bound(ends, math.sqrt(100_000)))
 
     check(dp.subgaussian_tail)
-    must_fail(check, lambda u, sigma: dp.subgaussian_tail(u, 0.99 * sigma))
-    must_fail(check, lambda u, sigma: dp.subgaussian_tail(u, sigma) ** 1.05)
-    t = np.linspace(-20, 20, 1001)[np.arange(1001) != 500]  # the three are sigma-subgaussian
-    at = math.sqrt(3) * t
-    at_most(np.log([np.cosh(t), np.sinh(at) / at, np.exp(t * t / 2)]), t * t / 2)
+    must_fail(check, lambda t, sigma: dp.subgaussian_tail(t, 0.99 * sigma))
+    must_fail(check, lambda t, sigma: dp.subgaussian_tail(t, sigma) ** 1.05)
+    lam = np.linspace(-20, 20, 1000)
+    at = math.sqrt(3) * lam  # the three are sigma-subgaussian
+    at_most(np.log([np.cosh(lam), np.sinh(at) / at, np.exp(lam * lam / 2)]), lam * lam / 2)
+
+    def variance(share):  # any law, with the least sigma that its own generating function allows
+        grid = np.concatenate([-np.geomspace(1e-3, 50, 200), np.geomspace(1e-3, 50, 200)])
+        x, w = finite_variables(rng, 300)
+        x = x - mean(x, w)[:, None]
+        x = x / np.abs(x).max(-1, keepdims=True)
+        exponent = logsumexp(grid[:, None, None] * x, axis=-1, b=w)
+        least = (2 * exponent / grid[:, None] ** 2).max(0)
+        at_most(share * mean(x * x, w), least, rtol=2e-3)
+        z = np.linspace(0.001, 1, 300) * least[:, None] ** 0.5 * 4
+        at_most(tail(x, w, z), dp.subgaussian_tail(z, least[:, None] ** 0.5 * 1.001))
+
+    variance(1.0)
+    must_fail(variance, 1.05)  # attained by symmetric and Gaussian-like laws
 
     printed, true = math.exp(-0.5), stats.norm.sf(-1)
     assert true > printed
@@ -211,10 +252,10 @@ def test_hoeffdings_lemma():
     centred = values - mean(values, weights)[:, None]
 
     def check(sigma):
-        for t in (-30.0, -3.0, -0.3, -0.03, 0.03, 0.3, 3.0, 30.0):
-            s = t / (high - low)
-            exponent = logsumexp(s[:, None] * centred, axis=-1, b=weights)
-            at_most(exponent, s**2 * sigma(low, high) ** 2 / 2, atol=1e-14)
+        for scaled in (-30.0, -3.0, -0.3, -0.03, 0.03, 0.3, 3.0, 30.0):
+            lam = scaled / (high - low)
+            exponent = logsumexp(lam[:, None] * centred, axis=-1, b=weights)
+            at_most(exponent, lam**2 * sigma(low, high) ** 2 / 2, atol=1e-14)
         at_most(mean(centred**2, weights), sigma(low, high) ** 2)
 
     check(dp.subgaussian_bounded)
@@ -237,13 +278,30 @@ def test_mean_of_subgaussians():
             at_most(2 * stats.binom.sf(steps - 1, n, 0.5) * (k > 0), bound)
             at_most(2 * stats.norm.sf(threshold * math.sqrt(n) / sigma), bound)
             equal(2 * np.exp(-(k**2) / 2), bound)
-            t = np.linspace(-5, 5, 41) * math.sqrt(n) / sigma
-            exponent = n * np.logaddexp(t * sigma / n, -t * sigma / n) - n * math.log(2)
-            at_most(exponent, t**2 * sigma_of_mean(sigma, n) ** 2 / 2, atol=1e-14 * n)
+            lam = np.linspace(-5, 5, 41) * math.sqrt(n) / sigma
+            exponent = n * np.logaddexp(lam * sigma / n, -lam * sigma / n) - n * math.log(2)
+            at_most(exponent, lam**2 * sigma_of_mean(sigma, n) ** 2 / 2, atol=1e-14 * n)
 
     check(dp.subgaussian_mean)
     must_fail(check, lambda sigma, n: sigma / n)
     must_fail(check, lambda sigma, n: 0.99 * sigma / math.sqrt(n))
+
+    def unequal(sigma_of_sum):  # coins +-sigma_i: all 2^n sums, and the generating function
+        for n in (2, 3, 6, 12):
+            signs = np.array(list(np.ndindex(*[2] * n))) * 2 - 1
+            for _ in range(20):
+                sigma = np.exp(rng.normal(size=n))
+                total = sigma_of_sum(sigma)
+                ends, exact = falling_tail((signs @ sigma)[None], np.full((1, 2**n), 0.5**n))
+                up = ends > 0
+                at_most(exact[up], dp.subgaussian_tail(ends[up], total), rtol=1e-9)
+                lam = np.linspace(-3, 3, 40)[:, None] / total
+                at_most(np.log(np.cosh(lam * sigma)).sum(-1), (lam[:, 0] * total) ** 2 / 2)
+
+    unequal(np.linalg.norm)
+    equal(np.linalg.norm(np.full(7, 0.3)), 7 * dp.subgaussian_mean(0.3, 7))  # n times the mean
+    must_fail(unequal, lambda sigma: sigma.max())
+    must_fail(unequal, lambda sigma: sigma.mean() * math.sqrt(sigma.size))
 
 
 def random_sums(rng, count, n):
@@ -265,20 +323,20 @@ def test_additive_chernoff():
 
     def check(bound):
         for n in (1, 2, 5, 20, 60):
-            for law, mu, s in random_sums(rng, 40, n):
+            for law, mu, t in random_sums(rng, 40, n):
                 above, below = law[::-1].cumsum()[::-1], law.cumsum()
-                up, down = s >= mu, s <= mu
-                at_most(above[up], bound(s[up], n, mu), rtol=1e-11)
-                at_most(below[down], bound(s[down], n, mu), rtol=1e-11)
+                up, down = t >= mu, t <= mu
+                at_most(above[up], bound(t[up], n, mu), rtol=1e-11)
+                at_most(below[down], bound(t[down], n, mu), rtol=1e-11)
         at_most(walk, bound(0.5 + ends / 200_000, 100_000, 0.5))
 
-    check(lambda s, n, mu: dp.chernoff_additive(np.abs(s - mu), n))
+    check(lambda t, n, mu: dp.chernoff_additive(np.abs(t - mu), n))
     check(dp.chernoff_kl)
-    must_fail(check, lambda s, n, mu: dp.chernoff_additive(1.02 * np.abs(s - mu), n))
-    must_fail(check, lambda s, n, mu: dp.chernoff_kl(s, 1.02 * n, mu))
-    must_fail(check, lambda s, n, mu: dp.chernoff_kl(mu, n, s))  # the arguments swapped
-    s, mu = rng.random(2000), rng.random(2000)
-    at_most(dp.chernoff_kl(s, 50, mu), dp.chernoff_additive(np.abs(s - mu), 50))
+    must_fail(check, lambda t, n, mu: dp.chernoff_additive(1.02 * np.abs(t - mu), n))
+    must_fail(check, lambda t, n, mu: dp.chernoff_kl(t, 1.02 * n, mu))
+    must_fail(check, lambda t, n, mu: dp.chernoff_kl(mu, n, t))  # the arguments swapped
+    t, mu = rng.random(2000), rng.random(2000)
+    at_most(dp.chernoff_kl(t, 50, mu), dp.chernoff_additive(np.abs(t - mu), 50))
     for gap in (1e-3, 1e-5, 1e-7):  # huge n, s near mu: the exponent keeps its precision
         with mpmath.workdps(50):
             at, centre, n = mpmath.mpf(0.3 + gap), mpmath.mpf(0.3), 0.1 / gap**2
@@ -287,39 +345,77 @@ def test_additive_chernoff():
         equal(dp.chernoff_kl(0.3 + gap, n, 0.3), exact, rtol=1e-9)
 
 
+def binomial_tail(n, p, hits, side):
+    """log P(count >= hits) for side 1, log P(count <= hits) for -1, of Binomial(n, p), by terms."""
+    with mpmath.workdps(30):
+        log_term = (
+            mpmath.loggamma(n + 1)
+            - mpmath.loggamma(hits + 1)
+            - mpmath.loggamma(n - hits + 1)
+            + hits * mpmath.log(p)
+            + (n - hits) * mpmath.log1p(-p)
+        )
+    j = np.arange(50_000.0)
+    odds = p / (1 - p)
+    if side > 0:
+        ratio = (n - hits - j) / (hits + j + 1) * odds
+    else:
+        ratio = np.maximum(hits - j, 0) / (n - hits + j + 1) / odds
+    return float(log_term) + math.log1p(np.cumprod(ratio).sum())
+
+
 @pytest.mark.claim("F-chernoff-multiplicative", by=("tails.chernoff_above", "tails.chernoff_below"))
 def test_multiplicative_chernoff():
     rng = np.random.default_rng(8)
 
     def check(above_bound, below_bound):
         for n in (1, 2, 5, 20, 60):
-            for law, mu, s in random_sums(rng, 40, n):
-                a = s / mu - 1
+            for law, mu, t in random_sums(rng, 40, n):
+                a = t / mu - 1
                 above, below = law[::-1].cumsum()[::-1], law.cumsum()
-                for i in range(a.size):
-                    if 0 <= a[i]:
-                        at_most(above[i], above_bound(a[i], n, mu), rtol=1e-11)
-                    elif -1 <= a[i] < 0:
-                        at_most(below[i], below_bound(-a[i], n, mu), rtol=1e-11)
+                up, down = a >= 0, (a < 0) & (a >= -1)
+                at_most(above[up], above_bound(a[up], n, mu), rtol=1e-11)
+                at_most(below[down], below_bound(-a[down], n, mu), rtol=1e-11)
         for n, p in ((10**6, 3e-4), (10**6, 2e-3), (10**4, 0.1), (10**9, 1e-4)):
             hits = np.unique(np.linspace(0, 3.5 * n * p, 500).astype(int))
             a = hits / (n * p) - 1
             up, down = a >= 0, (a <= 0) & (a >= -1)
             at_most(stats.binom.sf(hits[up] - 1, n, p), above_bound(a[up], n, p))
             at_most(stats.binom.cdf(hits[down], n, p), below_bound(-a[down], n, p))
+        for n, p, a in (  # far out at small a: exponents near 700, where the constants show
+            (10**9, 0.014, 0.01),
+            (10**9, 0.0014, 0.03),
+            (10**9, 1.4e-4, 0.1),
+            (10**9, 6e-6, 0.5),
+            (10**9, 1.6e-6, 0.99),
+        ):
+            hits = math.ceil((1 + a) * n * p)
+            bound = math.log(above_bound(hits / (n * p) - 1, n, p))
+            at_most(binomial_tail(n, p, hits, 1), bound)
+            hits = math.floor((1 - a) * n * p)
+            bound = math.log(below_bound(1 - hits / (n * p), n, p))
+            at_most(binomial_tail(n, p, hits, -1), bound)
+
+    def thirds(a, n, mu):  # the bound as it is quoted, for a <= 1
+        return np.where(a <= 1, np.exp(-n * mu * a * a / 3), 1.0)
 
     check(dp.chernoff_above, dp.chernoff_below)
+    check(thirds, dp.chernoff_below)
+    a, mu = rng.random(2000), rng.random(2000)
+    at_most(dp.chernoff_above(a, 50, mu), thirds(a, 50, mu))
+    holds(dp.chernoff_above(a, 50, mu) < thirds(a, 50, mu), "sharper than 1/3 below a = 1")
+    equal(dp.chernoff_above(1.0, 50, mu), thirds(1.0, 50, mu))
+    equal(binomial_tail(10**6, 3e-4, 400, 1), stats.binom.logsf(399, 10**6, 3e-4), rtol=1e-9)
+    equal(binomial_tail(10**6, 3e-4, 200, -1), stats.binom.logcdf(200, 10**6, 3e-4), rtol=1e-9)
 
-    def halved(a, n, mu):  # 1/2 instead of 1/3 above
-        return np.exp(-n * mu * a**2 / 2)
+    def above(constant):
+        return lambda a, n, mu: np.exp(-n * mu * a * a / constant(a))
 
-    def thirds(a, n, mu):  # 1/3 for all a, not just up to 1
-        return np.exp(-n * mu * a**2 / 3)
-
-    must_fail(check, halved, dp.chernoff_below)
-    must_fail(check, thirds, dp.chernoff_below)
+    must_fail(check, above(lambda a: 2.0), dp.chernoff_below)  # 1/2 above too
+    must_fail(check, above(lambda a: 3.0), dp.chernoff_below)  # 1/3 for all a, not just up to 1
+    must_fail(check, above(lambda a: 2 + a / 2), dp.chernoff_below)
+    must_fail(check, dp.chernoff_above, above(lambda a: 1.95))  # 1/1.95 instead of 1/2 below
     must_fail(check, dp.chernoff_above, lambda a, n, mu: dp.chernoff_below(a, 1.1 * n, mu))
-    must_fail(check, lambda a, n, mu: dp.chernoff_above(a, 1.2 * n, mu), dp.chernoff_below)
     # beyond a = 1.8 the constant 1/3 is false: 900 where 300 are expected
     log_tail = stats.binom.logsf(899, 10**6, 3e-4)
     holds(np.array([log_tail > -300 * 2**2 / 3, log_tail < -300 * 2**2 / (2 + 2)]))
@@ -358,18 +454,24 @@ def test_chernoff_loses_a_square_root():
         for n in (2, 3, 5, 10, 30, 100, 1000):
             for p in rng.random(20):
                 hits = np.arange(1, n)
-                s, exact = hits / n, stats.binom.pmf(hits, n, p)
+                t, exact = hits / n, stats.binom.pmf(hits, n, p)
                 keep = exact > 1e-280
-                at_most(lower(s, n, p)[keep], exact[keep], rtol=1e-10)
+                at_most(lower(t, n, p)[keep], exact[keep], rtol=1e-10)
         p = rng.random(50)
         equal(lower(0.5, 2, p), 2 * p * (1 - p))  # attained at one hit in two
 
     check(dp.binomial_tail_lower)
-    must_fail(check, lambda s, n, p: 1.02 * dp.binomial_tail_lower(s, n, p))
+    must_fail(check, lambda t, n, p: 1.02 * dp.binomial_tail_lower(t, n, p))
     must_fail(check, dp.chernoff_kl)
-    s = rng.uniform(0.01, 0.99, 1000)
-    gap = dp.chernoff_kl(s, 400, 0.5) / dp.binomial_tail_lower(s, 400, 0.5)
-    equal(gap, np.sqrt(8 * 400 * s * (1 - s)), rtol=1e-9)
+    for n in (10, 100, 1000):  # what Chernoff loses, measured on the tail
+        for p in (0.01, 0.3, 0.5):
+            hits = np.arange(max(1, math.ceil(n * p)), n)
+            exact = stats.binom.sf(hits - 1, n, p)
+            keep = exact > 1e-280
+            t, exact = hits[keep] / n, exact[keep]
+            lost = dp.chernoff_kl(t, n, p) / exact
+            at_most(1.0, lost, rtol=1e-10)
+            at_most(lost, np.sqrt(8 * n * t * (1 - t)), rtol=1e-10)
 
 
 @pytest.mark.claim("T-13", by=("tails.hoeffding", "tails.hoeffding_deviation"))
@@ -379,9 +481,9 @@ def test_hoeffding():
 
     def check(bound):
         for k in (1, 2, 3, 10, 60):
-            for law, mu, s in random_sums(rng, 40, k):  # in [0, 1]; moved to [-b, b]
+            for law, mu, share in random_sums(rng, 40, k):  # in [0, 1]; moved to [-b, b]
                 b = np.exp(rng.normal())
-                t = 2 * b * k * (s - mu)
+                t = 2 * b * k * (share - mu)
                 above, below = law[::-1].cumsum()[::-1], law.cumsum()
                 at_most(above[t >= 0], bound(t[t >= 0], k, b), rtol=1e-11)
                 at_most(below[t <= 0], bound(-t[t <= 0], k, b), rtol=1e-11)
@@ -395,16 +497,24 @@ def test_hoeffding():
 
 
 def grow(rng, trees, depth, law):
-    """Paths of random trees: every node has its own law(rng, shape) of three steps."""
-    ends, weights = np.zeros((trees, 1)), np.ones((trees, 1))
+    """Random trees: every node has its own law(rng, shape, level) of three steps.
+
+    The ends and the highest points of all paths of each tree, their weights, and for every node
+    the mean of its steps.
+    """
+    ends, peaks, weights, drift = (
+        np.zeros((trees, 1)),
+        np.zeros((trees, 1)),
+        np.ones((trees, 1)),
+        [],
+    )
     for level in range(depth):
         steps, chances = law(rng, ends.shape, level)
+        drift.append((steps * chances).sum(-1).ravel())
         ends = (ends[..., None] + steps).reshape(trees, -1)
+        peaks = np.maximum(np.repeat(peaks, 3, axis=-1), ends)
         weights = (weights[..., None] * chances).reshape(trees, -1)
-    order = np.argsort(-ends, axis=-1)
-    ends = np.take_along_axis(ends, order, -1)
-    exact = np.take_along_axis(weights, order, -1).cumsum(-1)
-    return ends, exact  # the ends of a tree, falling, and P(end >= this one)
+    return ends, peaks, weights, np.concatenate(drift)
 
 
 def falling_steps(rng, shape, level):
@@ -413,6 +523,12 @@ def falling_steps(rng, shape, level):
     chances = rng.dirichlet(np.full(3, 0.5), shape)
     drift = (steps * chances).sum(-1, keepdims=True)
     return np.where(drift > 0, -steps, steps), chances
+
+
+def rising_steps(rng, shape, level):
+    """The same turned round: mean >= 0."""
+    steps, chances = falling_steps(rng, shape, level)
+    return -steps, chances
 
 
 def fair_steps(low, high):
@@ -433,28 +549,35 @@ def fair_steps(low, high):
 def test_azuma():
     rng = np.random.default_rng(11)
     walk = fair_walk(100_000)
-    trees = [(grow(rng, 30, depth, falling_steps), depth) for depth in (1, 2, 4, 7)]
 
-    def check(bound):
-        for (ends, exact), depth in trees:
-            up = ends >= 0
-            at_most(exact[up], bound(ends[up], depth, 1.0), rtol=1e-11)
+    def supermartingales(law):
+        trees = [(grow(rng, 30, depth, law), depth) for depth in (1, 2, 4, 7)]
+        for (*_, drift), _ in trees:
+            at_most(drift, 0.0, atol=1e-12)
+        return trees
+
+    trees = supermartingales(falling_steps)
+    must_fail(supermartingales, rising_steps)
+    rising = [(grow(rng, 30, depth, rising_steps), depth) for depth in (4, 7)]
+
+    def check(bound, trees=trees):
+        for (ends, peaks, weights, _), depth in trees:
+            for place in (ends, peaks):  # at time k, and the highest point on the way
+                at, exact = falling_tail(place, weights)
+                at_most(exact[at >= 0], bound(at[at >= 0], depth, 1.0), rtol=1e-11)
         at_most(walk[1], bound(walk[0], 100_000, 1.0))
 
     check(dp.azuma)
-    check(dp.hoeffding_from_azuma)
+    must_fail(check, dp.azuma, rising)
     must_fail(check, lambda t, k, b: dp.azuma(t, k, b) ** 1.03)
     must_fail(check, lambda t, k, b: dp.azuma(t, k, b / 2))
 
     def other_side(bound):  # a supermartingale may fall at will: no bound below
-        for (ends, exact), depth in trees:
-            at_most(1 - exact[ends < 0], bound(-ends[ends < 0], depth, 1.0))
+        for (ends, _, weights, _), depth in trees:
+            at, exact = falling_tail(-ends, weights)
+            at_most(exact[at > 0], bound(at[at > 0], depth, 1.0))
 
     must_fail(other_side, dp.azuma)
-    k, b = rng.integers(1, 100, 3000), np.exp(rng.normal(size=3000))
-    t = 5 * rng.exponential(size=3000) * b
-    equal(dp.hoeffding_from_azuma(t, k, b), dp.hoeffding(t, k, b) ** 0.25, rtol=1e-11)
-    equal(dp.hoeffding_from_azuma(t, k, b), np.exp(-(t**2) / (8 * k * b**2)), rtol=1e-11)
 
     printed = math.exp(-((-1) ** 2) / 2)  # X constant, k = b = 1, t = -1
     assert 1 > printed
@@ -462,6 +585,49 @@ def test_azuma():
         "T-15",
         f"X₀ = X₁, b = 1, t = −1: P(X₁ − X₀ ≥ −1) = 1, but exp(−t²/(2kb²)) = {printed:.4f}",
     )
+
+
+@pytest.mark.claim("T-15", by=("tails.azuma", "tails.hoeffding_from_azuma"))
+def test_hoeffding_from_azuma():
+    rng = np.random.default_rng(15)
+
+    def check(bound, largest):
+        """Exact sums of k independent coins with values +-b and means of size at most a."""
+        for k, b in ((1, 1.0), (5, 0.3), (40, 2.0)):
+            for a in (0.0, 0.2 * b, b):
+                heads = 0.5 + rng.uniform(-a, a, k) / (2 * b)  # E L_j = (2 heads - 1) b
+                heads[0] = 0.5 + a / (2 * b)
+                law = sum_law(np.stack([1 - heads, heads], axis=-1))
+                t = b * (2 * np.arange(k + 1) - k) - b * (2 * heads - 1).sum()
+                exact = law[::-1].cumsum()[::-1]
+                at_most(exact[t >= 0], bound(t[t >= 0], k, a, b), rtol=1e-11)
+                step = np.abs(np.array([-b, b]) - b * (2 * heads[:, None] - 1))
+                equal(step.max(), largest(a, b))  # the b of Azuma's inequality
+
+    check(lambda t, k, a, b: dp.azuma(t, k, a + b), lambda a, b: a + b)
+    check(lambda t, k, a, b: dp.hoeffding_from_azuma(t, k, b), lambda a, b: a + b)
+    must_fail(check, lambda t, k, a, b: dp.azuma(t, k, a + b), lambda a, b: b)
+    must_fail(check, lambda t, k, a, b: dp.azuma(t, k, (a + b) / 3), lambda a, b: a + b)
+    must_fail(check, lambda t, k, a, b: dp.hoeffding_from_azuma(t, k, b / 4), lambda a, b: a + b)
+    k, b = rng.integers(1, 100, 3000), np.exp(rng.normal(size=3000))
+    t = 5 * rng.exponential(size=3000) * b
+    equal(dp.hoeffding_from_azuma(t, k, b), dp.azuma(t, k, b + b), rtol=1e-11)  # a = b at worst
+    equal(dp.hoeffding_from_azuma(t, k, b), dp.hoeffding(t, k, b) ** 0.25, rtol=1e-11)
+
+
+@pytest.mark.claim("T-15", by=("tails.azuma",))
+def test_the_present_is_not_enough_for_the_highest_point():
+    # three equally likely paths; given the position, the next step has mean <= 0 at each time
+    def check(steps, place):
+        paths = np.cumsum(np.pad(steps, ((0, 0), (1, 0))), axis=1)
+        drift = [steps[paths[:, i] == x, i].mean() for i in range(5) for x in paths[:, i]]
+        at_most(drift, 0.0)
+        at_most((place(paths) >= 1).mean(), dp.azuma(1.0, 5, 1.0))
+
+    steps = np.array([[1, -1, -1, -1, -1], [0, 0, 1, -1, -1], [-1, 0, 0, 1, 1]], float)
+    check(steps, lambda paths: paths[:, -1])
+    must_fail(check, steps, lambda paths: paths.max(axis=1))
+    must_fail(check, -steps, lambda paths: paths[:, -1])
 
 
 @pytest.mark.claim("T-15", by=("tails.azuma",))
@@ -537,13 +703,22 @@ def test_azuma_hoeffding():
     for depth in (1, 2, 4, 7):
         for _ in range(5):
             low, high = -np.exp(rng.normal(size=depth)), np.exp(rng.normal(size=depth))
-            trees.append((*grow(rng, 8, depth, fair_steps(low, high)), high - low))
+            ends, _, weights, drift = grow(rng, 8, depth, fair_steps(low, high))
+            trees.append((ends, weights, drift, high - low))
+
+    def martingales(trees):
+        for _, _, drift, _ in trees:
+            equal(drift, 0.0, atol=1e-12)
+
+    martingales(trees)
+    tilted = grow(rng, 8, 3, falling_steps)
+    must_fail(martingales, [(tilted[0], tilted[2], tilted[3], None)])
 
     def check(bound):
-        for ends, exact, widths in trees:
-            at_most(exact[ends >= 0], bound(ends[ends >= 0], widths), rtol=1e-11)
-            below = 1 - exact + np.diff(exact, prepend=0.0)
-            at_most(below[ends <= 0], bound(-ends[ends <= 0], widths), rtol=1e-11, atol=1e-13)
+        for ends, weights, _, widths in trees:
+            for side in (1, -1):
+                at, exact = falling_tail(side * ends, weights)
+                at_most(exact[at >= 0], bound(at[at >= 0], widths), rtol=1e-11)
         at_most(walk[1], bound(walk[0], np.full(100_000, 2.0)))
 
     check(dp.azuma_hoeffding)
@@ -551,8 +726,6 @@ def test_azuma_hoeffding():
     must_fail(check, lambda t, widths: dp.azuma_hoeffding(t, widths.sum() / widths.size * 0.5))
     t = rng.exponential(size=500)
     equal(dp.azuma_hoeffding(t, [0.6] * 9), dp.azuma(t, 9, 0.3), rtol=1e-11)
-    mean_zero = [(np.diff(e[0]) <= 0).all() for e in trees]
-    holds(np.array(mean_zero))
 
     printed = math.exp(-2 * 1.0**2 / 2**2)
     assert 1 > printed
@@ -582,7 +755,9 @@ def test_pinsker():
     must_fail(check, lambda kl: 0.999 * dp.pinsker(kl))
     must_fail(check, lambda kl: dp.pinsker(kl / 2))  # the total variation distance is half of l1
     must_fail(check, lambda kl: 0.99 * dp.bretagnolle_huber(kl))
-    equal(dp.kl(pairs[0][0], pairs[0][0]), 0.0)
+    for p, q in pairs:  # zero if and only if the laws are the same
+        equal(dp.kl(p, p), 0.0)
+        holds(dp.kl(p, q)[np.abs(p - q).sum(-1) > 1e-9] > 0)
     holds(np.array([dp.pinsker(math.inf) == math.inf, dp.bretagnolle_huber(math.inf) == 2.0]))
 
 
@@ -605,8 +780,8 @@ def test_extreme_arguments_give_bounds():
     "call, name",
     [
         (lambda: dp.markov(0.0, 1.0), "t"),
-        (lambda: dp.chebyshev(-1.0, 1.0), "u"),
-        (lambda: dp.subgaussian_tail(-1.0), "u"),
+        (lambda: dp.chebyshev(-1.0, 1.0), "t"),
+        (lambda: dp.subgaussian_tail(-1.0), "t"),
         (lambda: dp.subgaussian_bounded(1.0, 0.0), "high"),
         (lambda: dp.chernoff_below(2.0, 10, 0.1), "a"),
         (lambda: dp.stirling(0.5), "n"),

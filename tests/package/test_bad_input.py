@@ -14,9 +14,9 @@ RNG = np.random.default_rng(0)
 ROWS = np.clip(0.3 * RNG.normal(size=(20, 2)), -0.5, 0.5)
 SIGNS = np.where(ROWS @ [1.0, -0.5] > 0, 1.0, -1.0)
 GOOD = {  # an argument of each name that most functions accept
-    "t": 2.0, "mean": 0.5, "u": 2.0, "variance": 1.0, "moment": 1.0, "order": 2, "limit": 5.0,
+    "t": 2.0, "mean": 0.5, "variance": 1.0, "moment": 1.0, "order": 2, "limit": 5.0,
     "sigma": 1.5, "low": 0.1, "high": 1.0, "n": 10, "k": 5, "b": 0.5, "beta": 0.05, "a": 0.1,
-    "mu": 0.3, "s": 0.4, "widths": [0.5, 0.5], "p": [0.5, 0.3, 0.2], "q": [0.2, 0.3, 0.5],
+    "mu": 0.3, "widths": [0.5, 0.5], "p": [0.5, 0.3, 0.2], "q": [0.2, 0.3, 0.5],
     "kl": 0.2, "alpha": 20.0, "delta": 1e-5, "epsilon": 0.5, "scale": 2.0, "rate": 0.25,
     "sensitivity": 1, "entries": 3, "truth": 0.75, "heads": 0.5, "respondents": 10, "ballots": 2,
     "threshold": 1.0, "epsilons": [0.1, 0.2], "deltas": [1e-6, 1e-6], "alphas": [0.0, 0.5, 1.0],
@@ -39,7 +39,8 @@ SPECIAL = {
     "softmax_clipped_sum": CLASSES,
     "private_geometric_median": {"candidates": ROWS[:4]},
     "noisy_gradient_descent": {"y": SIGNS},
-    "binomial_tail_lower": {"s": 0.7},
+    "binomial_tail_lower": {"t": 0.7},
+    "chernoff_kl": {"t": 0.4},
     "simulating_kernel": {"epsilon": 2.0, "delta": 0.0},
     "conditioning_events": {"epsilon": 2.0, "delta": None},
     **{name: {"alpha": 0.1} for name in ("tradeoff", "gaussian_tradeoff", "tradeoff_from_profile")},
