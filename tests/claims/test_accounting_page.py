@@ -1,12 +1,17 @@
-"""The claims of the chapter `accounting`: domination, inversion on a line, aliases, certificate."""
+"""The claims of the chapter `accounting` and its appendix `jumps`: domination, inversion on a line,
+aliases, the bounds on what is left out."""
 
+import ast
 from math import comb, factorial
 
 import numpy as np
 import pytest
+from scipy import integrate
 from scipy.special import ndtr
 
 import dpnotes as dp
+import lint
+from conftest import ROOT
 from dpnotes.accountant import contour
 from evidence import at_most, equal, holds, must_fail
 
@@ -82,10 +87,20 @@ def test_one_function_serves_both_directions():
     check(lambda z: -1 - z, other)
     must_fail(check, lambda z: 1 - z, other)
     must_fail(check, lambda z: -1 - z, lambda epsilon, delta: 1 - np.exp(-epsilon) * (1 - delta))
-    for sigma, rate in ((0.8, 0.3), (2.0, 0.01), (1.0, 0.9)):
-        first, second = dp.subsample(dp.gaussian(sigma), rate)._directions
-        c = np.linspace(0.05, 4, 40)
-        equal(contour.total(second.parts, c), contour.total(first.parts, -1 - c), atol=1e-13)
+    c = np.linspace(0.05, 4, 40)
+    for sigma, rate in ((0.8, 0.3), (2.0, 0.01), (1.0, 0.9)):  # renyi is the larger direction
+        both = np.log([sampled_moment(sigma, rate, s) for s in (c, -1 - c)]) / c
+        equal(
+            dp.subsample(dp.gaussian(sigma), rate).renyi(1 + c), both.max(0), rtol=1e-10, atol=1e-12
+        )
+
+
+def sampled_moment(sigma, rate, z):
+    """M(z) of the sampled Gaussian, an array z, by a sum over a fine grid of outcomes."""
+    x, dx = np.linspace(-40 * sigma, 40 * sigma + 10, 4001, retstep=True)
+    loss = np.log1p(rate * np.expm1((x - 0.5) / sigma**2))
+    log_q = -0.5 * (x / sigma) ** 2 + np.log(dx / sigma / np.sqrt(2 * np.pi))
+    return np.exp(log_q + np.multiply.outer(1 + z, loss)).sum(-1)
 
 
 @pytest.mark.claim("X-dominating-pair", by=("losses.finite",))
@@ -118,6 +133,152 @@ def test_dominating_pairs_compose_adaptively_and_attain_their_product():
         pp, qq = np.multiply.outer(p, p), np.multiply.outer(q, q)
         both = np.maximum(curve(pp, qq), curve(qq, pp))[20:]
         equal(dp.finite(p, q).compose(2).delta(grid[20:]), both, rtol=1e-9, atol=1e-14)
+
+
+@pytest.mark.claim("X-dominating-pair", by=("losses.subsample",))
+def test_sampling_keeps_domination_for_any_mechanism_and_any_common_rows():
+    """`accounting-sampled`: N on the taken rows; what it publishes with and without the additional
+    row is a random processing of one pair (A, B), another one for each set J of common rows."""
+    rng = np.random.default_rng(13)
+    grid = np.concatenate([np.linspace(-8, 8, 161), [np.log(0.7), 0.0]])
+
+    def curve(p, q):
+        return np.maximum(p - np.exp(grid)[:, None] * q, 0).sum(-1)
+
+    def check(sampled, rounds=300):
+        for _ in range(rounds):
+            A, B = rng.dirichlet(np.ones(3), 2)
+            rate, J = rng.random() ** 2, rng.dirichlet(np.ones(4))
+            processed = rng.dirichlet(np.full(5, 0.3), (4, 3))
+            a, b = A @ processed, B @ processed  # for each J
+            p, q = J @ ((1 - rate) * b + rate * a), J @ b
+            P, Q = sampled(A, B, rate), B
+            at_most(curve(p, q), curve(P, Q), atol=1e-14)
+            at_most(curve(q, p), curve(Q, P), atol=1e-14)
+
+    check(lambda A, B, rate: (1 - rate) * B + rate * A)
+    must_fail(check, lambda A, B, rate: (1 - 0.8 * rate) * B + 0.8 * rate * A)
+    for _ in range(30):  # and `subsample` is this pair
+        (A, B), rate = rng.dirichlet(np.ones(3), 2), rng.random()
+        pair = dp.finite((1 - rate) * B + rate * A, B)
+        e = np.linspace(0, 2, 21)
+        equal(dp.subsample(dp.finite(A, B), rate).delta(e), pair.delta(e), rtol=1e-9, atol=1e-14)
+
+
+class Lattice:
+    """Random finite pairs with atoms and infinite losses both ways, losses multiples of `step`.
+
+    On a line every sum over nodes is exact: with the period a multiple of `step`, exp(i h j s)
+    depends on j modulo some N only, and the sum over one residue is a difference of cotangents.
+    """
+
+    def __init__(self, seed, step=0.25, size=4):
+        rng = np.random.default_rng(seed)
+        self.step, self.n = step, rng.choice(np.arange(-8, 13), size, replace=False)
+        weight = rng.random(size) + 0.1
+        ratio = np.exp(step * self.n)
+        scale = rng.uniform(0.5, 0.98) / max(weight.sum(), weight @ ratio)
+        self.p = scale * weight * ratio  # of the finite losses; the rest of p is where q = 0
+        self.loss, self.infinite = step * self.n, 1 - self.p.sum()
+
+    def finite_part(self, epsilon):
+        """delta - P(L = inf), at an array epsilon."""
+        return (self.p * -np.expm1(np.minimum(0, epsilon[..., None] - self.loss))).sum(-1)
+
+    def gap(self, epsilon):
+        """1 - delta."""
+        return (self.p * np.exp(np.minimum(0, epsilon[..., None] - self.loss))).sum(-1)
+
+    def trapezoid(self, c, shift, N, kernel=1.0):
+        """The rule for epsilon = shift * step and the period N * step, all nodes."""
+        period, r = N * self.step, np.arange(N)
+        h = 2 * np.pi / period
+
+        def all_nodes(a):  # sum over n of 1/(a + i h (r + n N)), symmetric
+            return np.pi / (1j * h * N) / np.tan(np.pi * (a + 1j * h * r) / (1j * h * N))
+
+        residues = all_nodes(c) - all_nodes(c + kernel)
+        s = self.loss - shift * self.step
+        waves = (self.p * np.exp((c + 1j * h * r[:, None]) * s)).sum(1)
+        return float((residues * waves).sum().real) / period
+
+
+@pytest.mark.claim("X-contour-inversion", by=("losses.finite",))
+def test_the_integral_along_a_line_with_atoms_and_infinite_losses():
+    """QUADPACK's rule for oscillating integrals; epsilon at an atom, too."""
+    rng = np.random.default_rng(14)
+
+    def along(c, s):
+        """1/(2 pi) times the integral of exp(zs)/(z(z+1)) over the line, by half of it."""
+
+        def kernel(y):
+            z = c + 1j * y
+            return 1 / (z * (z + 1))
+
+        if s == 0:
+            value, _ = integrate.quad(lambda y: kernel(y).real, 0, np.inf, epsabs=1e-12)
+        else:  # of exp(iys) kernel the real part
+            cosine, _ = integrate.quad(
+                lambda y: kernel(y).real, 0, np.inf, weight="cos", wvar=abs(s), limit=200
+            )
+            sine, _ = integrate.quad(
+                lambda y: kernel(y).imag, 0, np.inf, weight="sin", wvar=abs(s), limit=200
+            )
+            value = cosine - np.sign(s) * sine
+        return np.exp(c * s) * value / np.pi
+
+    def check(seeds, infinite=1.0, shift=0.0):
+        for seed in seeds:
+            pair = Lattice(seed)
+            c, gap = rng.uniform(0.3, 2), rng.uniform(-0.8, -0.2)
+            for epsilon in (pair.loss[0], rng.uniform(-2, 3)):
+                s, at = pair.loss - epsilon, np.array(epsilon)
+                right = pair.p @ [along(c, x) for x in s]
+                delta = float(pair.finite_part(at)) + pair.infinite
+                equal(infinite * pair.infinite + right, delta, atol=1e-7)
+                left = -(pair.p @ [along(gap + shift, x) for x in s])
+                equal(left, float(pair.gap(at)), atol=1e-7)
+
+    check(range(40))
+    must_fail(check, range(3), infinite=0.0)
+    must_fail(check, range(3), shift=1.0)  # the wrong side of the pole
+    epsilon = np.linspace(0, 2.5, 26)  # the pair's delta is the library's
+    for seed in range(40):
+        pair = Lattice(seed)
+        q = pair.p * np.exp(-pair.loss)
+        whole = dp.finite(np.append(pair.p, [pair.infinite, 0]), np.append(q, [0, 1 - q.sum()]))
+        other = np.maximum(0, q - np.exp(epsilon)[:, None] * pair.p).sum(-1) + 1 - q.sum()
+        truth = np.maximum(pair.finite_part(epsilon) + pair.infinite, other)
+        equal(whole.delta(epsilon), truth, rtol=1e-9, atol=1e-14)
+
+
+@pytest.mark.claim("X-trapezoid", by=("losses.finite",))
+def test_the_trapezoid_rule_with_atoms_and_infinite_losses_is_the_sum_of_all_aliases():
+    rng = np.random.default_rng(15)
+    m = np.arange(-900, 901)
+
+    def check(seeds, sign=1.0, infinite=0.0, kernel=1.0):
+        for seed in seeds:
+            pair = Lattice(seed)
+            c, gap = rng.uniform(0.3, 2), rng.uniform(-0.8, -0.2)
+            N, shift = int(rng.integers(5, 40)), int(rng.integers(-8, 13))
+            period, at = N * pair.step, shift * pair.step + N * pair.step * m
+            near = np.abs(c * m * period) < 300
+            rule = pair.trapezoid(c, shift, N, kernel)
+            tail = pair.finite_part(at[near]) + infinite * pair.infinite
+            size = pair.p @ np.exp(c * (pair.loss - shift * pair.step))  # of the terms
+            value = (tail * np.exp(sign * c * m[near] * period)).sum()
+            equal(rule, value, rtol=1e-10, atol=1e-13 * size)
+            at_most(pair.finite_part(np.array(shift * pair.step)), rule, atol=1e-13 * size)
+            rule = -pair.trapezoid(gap, shift, N, kernel)
+            weight = np.exp(np.clip(gap * m * period, -700, 700))
+            equal(rule, (pair.gap(at) * weight).sum(), rtol=1e-10)
+            at_most(pair.gap(np.array(shift * pair.step)), rule, rtol=1e-10)
+
+    check(range(300))
+    must_fail(check, range(3), sign=0.9)
+    must_fail(check, range(3), infinite=1.0)  # the right line does not see infinite losses
+    must_fail(check, range(3), kernel=1.1)
 
 
 @pytest.mark.claim("X-contour-inversion", by=("losses.gaussian", "losses.finite"))
@@ -185,7 +346,52 @@ def profile_complement(case, epsilon):
 
 
 @pytest.mark.claim("X-alias-bound", by=("accountant.contour.chernoff",))
-def test_the_certificate_holds_with_atoms_and_without():
+def test_the_error_is_below_its_bound_on_the_left_line_and_for_the_exchanged_pair():
+    """Both directions of random finite pairs, M of the second one from that of the first."""
+    rng = np.random.default_rng(16)
+    p, q = laws(17, 1500)
+    epsilon, period = rng.uniform(-2, 2, 1500), rng.uniform(1, 12, 1500)
+    c = rng.uniform(-0.9, -0.1, 1500)
+    a, b = -1 + (1 + c) * rng.random(1500), c * rng.random(1500)
+    truths = 1 - profile(p, q, epsilon), 1 - profile(q, p, epsilon)
+    moments = (lambda z: moment(p, q, z)), (lambda z: moment(p, q, -1 - z))
+
+    def front(M, s, constant=0.0):
+        return M(s[:, None] + 0j)[:, 0].real * np.exp(constant - s * epsilon)
+
+    def chernoff(constant=0.0):
+        for M, truth in zip(moments, truths, strict=True):
+            for s in (a, b, np.zeros(1500), -np.ones(1500)):
+                at_most(truth, front(M, s, constant), rtol=1e-11)
+
+    chernoff()
+    must_fail(chernoff, -0.1)
+    equal(contour.chernoff(np.linspace(-1, 0, 50)), 0.0)
+
+    def enclosure(count, aliases=1.0, cut=1.0):
+        for M, truth in zip(moments, truths, strict=True):
+            y = 2 * np.pi / period[:, None] * np.arange(-count, count + 1)
+            z = c[:, None] + 1j * y
+            rule = -(M(z) * np.exp(-epsilon[:, None] * z) / (z * (z + 1))).sum(1).real / period
+            rho_a, rho_b = np.exp(-(c - a) * period), np.exp(-(b - c) * period)
+            excess = front(M, a) * rho_a / (1 - rho_a) + front(M, b) * rho_b / (1 - rho_b)
+            left_out = cut * front(M, c) / (np.pi * y[:, -1])  # atoms: the supremum is M(c)
+            at_most(truth - left_out, rule, atol=1e-14)
+            at_most(rule, truth + aliases * excess + left_out, atol=1e-14)
+
+    for count in (3, 30, 300):
+        enclosure(count)
+    must_fail(enclosure, 300, aliases=0.1)
+    must_fail(enclosure, 3, cut=0.01)
+
+    x = rng.uniform(0.05, 3, 1500)  # the right line of the exchanged pair
+    for s in (x, 2 * x):
+        bound = front(moments[1], s, contour.chernoff(s))
+        at_most(profile(q, p, epsilon), bound, rtol=1e-11)
+
+
+@pytest.mark.claim("X-alias-bound", by=("accountant.contour.chernoff",))
+def test_the_error_is_below_its_bound_with_atoms_and_without():
     rng = np.random.default_rng(6)
     p, q = laws(7, 1500)
     c, epsilon = rng.uniform(0.3, 3, 1500), rng.uniform(0, 1, 1500)
@@ -224,22 +430,94 @@ def test_the_certificate_holds_with_atoms_and_without():
     must_fail(enclosure, 3, cut=0.01)
 
 
+def lifted(sigma, rate, theta, x):
+    """The integrand's log of phi, log |w| and arg w on the path x + i sigma^2 theta."""
+    w = np.log(1 - rate + rate * np.exp((x - 0.5) / sigma**2 + 1j * theta))
+    log_q = -0.5 * (x / sigma) ** 2 - np.log(sigma * np.sqrt(2 * np.pi))
+    return log_q, w.real, w.imag
+
+
 def test_the_rest_of_the_line_is_below_its_bound():
+    """`jumps-lift` at all real c: the right line, the left one, and the exchanged pair (c < -1)."""
     rng = np.random.default_rng(8)
-    for _ in range(60):
-        sigma, rate = rng.uniform(0.5, 4), 10 ** rng.uniform(-3, 0)
-        c, theta = rng.uniform(0.5, 6), rng.uniform(0.01, 1.5)
-        x, dx = np.linspace(-14 * sigma, 16 * sigma + 8, 8001, retstep=True)
-        u, q = (x - 0.5) / sigma**2, np.exp(-0.5 * (x / sigma) ** 2)
-        q *= dx / sigma / np.sqrt(2 * np.pi)
-        y = np.linspace(0, 30 * sigma, 40)
-        loss = np.log1p(rate * np.expm1(u))
-        left = np.abs((q * np.exp((1 + c + 1j * y[:, None]) * loss)).sum(1))
-        w = np.log(1 - rate + rate * np.exp(u + 1j * theta))
-        right = (q * np.exp((1 + c) * w.real - y[:, None] * w.imag)).sum(1)
-        right = right * np.exp(0.5 * (sigma * theta) ** 2)
-        at_most(left, right, rtol=1e-9, atol=1e-10 * left[0])
-        holds(np.diff(right) <= 0)
+
+    def check(cost, count=90):
+        for _ in range(count):
+            sigma, rate = rng.uniform(0.5, 4), 10 ** rng.uniform(-3, 0)
+            c, theta = rng.uniform(-6, 6), rng.uniform(0.01, 1.5)
+            x, dx = np.linspace(-20 * sigma - 8, 20 * sigma + 8, 3001, retstep=True)
+            log_q, loss, _ = lifted(sigma, rate, 0.0, x)
+            y = np.linspace(0, 30 * sigma, 40)
+            terms = np.exp(log_q + (1 + c) * loss) * dx
+            left = np.abs(np.exp(1j * np.multiply.outer(y, loss)) @ terms)
+            _, modulus, argument = lifted(sigma, rate, theta, x)
+            right = np.exp(log_q + (1 + c) * modulus - y[:, None] * argument).sum(1) * dx
+            right = right * np.exp(cost * (sigma * theta) ** 2)
+            at_most(left, right, rtol=1e-9, atol=1e-10 * left[0])
+            holds(np.diff(right) <= 0)
+            at_most(modulus, loss, atol=1e-12)
+            at_most(loss + np.log(np.cos(theta / 2)), modulus, atol=1e-12)
+
+    check(0.5)
+    must_fail(check, 0.3)
+
+
+def test_the_inner_sum_is_as_good_as_its_bound():
+    """`jumps-quadrature` at coarse steps, on both sides of c = -1."""
+    rng = np.random.default_rng(18)
+
+    def check(decay, count=400):
+        for _ in range(count):
+            sigma, rate = rng.uniform(0.4, 4), 10 ** rng.uniform(-3, 0)
+            c, y = rng.uniform(-5, 5), rng.uniform(0, 3 / sigma)
+            eta = sigma * min(1, sigma) * rng.uniform(0.7, 2)
+
+            def value(step, c=c, y=y, sigma=sigma, rate=rate):
+                x = np.arange(-20 * sigma - 8, 20 * sigma + 8, step)
+                log_q, loss, _ = lifted(sigma, rate, 0.0, x)
+                return step * np.exp(log_q + (1 + c + 1j * y) * loss).sum()
+
+            fine = min(0.05 * sigma, 0.1 * sigma**2)
+            theta = np.linspace(0.01, 3.13, 300)
+            log = (sigma * theta) ** 2 / 2 + y * theta + min(0, 1 + c) * np.log(np.cos(theta / 2))
+            bound = np.exp(log) * 2 / np.expm1(decay * np.pi * sigma**2 * theta / eta)
+            whole = abs(np.exp(np.log(value(fine, y=0).real)))
+            at_most(abs(value(eta) - value(fine)), whole * bound.min(), atol=1e-13 * whole)
+
+    check(2.0)
+    must_fail(check, 2.6)
+
+
+def test_simpsons_rule_is_the_trapezoid_less_a_third_of_nearer_aliases():
+    """The exercise: Gaussian curves; where the nearest alias counts, Simpson falls below delta."""
+    case = Smoothed(19, 1000)
+    period = np.random.default_rng(20).uniform(2.5, 5.0, 1000)
+    fine = case.terms(case.c, period, case.epsilon).real.sum(1) / period
+    coarse = case.terms(case.c, period / 2, case.epsilon).real.sum(1) / (period / 2)
+    simpson, m = (4 * fine - coarse) / 3, np.arange(-399, 400, 2)  # odd
+    half = 0.5 * period[:, None]
+    at = case.epsilon[:, None] + m * half
+    weight = np.exp(np.minimum(case.c[:, None] * m * half, 300))
+    delta = np.where(at > -60, case.delta(np.clip(at, -60, 60)), 1.0)
+    value = np.where(at < 60, delta * weight, 0.0)
+
+    def check(share):
+        equal(simpson, fine - share * value.sum(1), rtol=1e-8)
+
+    check(1 / 3)
+    must_fail(check, 1 / 4)
+    truth = case.delta(case.epsilon[:, None])[:, 0]
+    at_most(truth, fine, rtol=1e-10)
+    # at the saddle point of a Gaussian, K'(c) = epsilon + 1/c + 1/(c+1), the nearer ones win
+    case.p = case.q = np.full((1000, 1), 1.0)
+    case.epsilon = case.mu**2 * (case.c + 0.5) - 1 / case.c - 1 / (case.c + 1)
+    deviation = np.sqrt(case.mu**2 + case.c**-2.0 + (case.c + 1) ** -2.0)
+    period = 9.0 * deviation
+    fine = case.terms(case.c, period, case.epsilon).real.sum(1) / period
+    coarse = case.terms(case.c, period / 2, case.epsilon).real.sum(1) / (period / 2)
+    truth = case.delta(case.epsilon[:, None])[:, 0]
+    at_most((4 * fine - coarse) / 3, (1 - 1e-5) * truth)
+    at_most(truth, fine, rtol=1e-11)
 
 
 def test_jumps_are_counted():
@@ -310,3 +588,59 @@ def test_a_smooth_jump_grows_like_its_noise_off_the_real_line():
 
     check(0.5)
     must_fail(check, 0.4)
+
+
+def cells(name):
+    """The code cells of a page."""
+    page = lint.Page.read(ROOT / "chapters" / f"{name}.md")
+    return ["\n".join(lines) for _, lines in page.cells()]
+
+
+def test_simpsons_printed_signs_are_those_of_its_text(capsys):
+    """The page's own cells: the trapezoid lies above the truth, Simpson's rule below."""
+    own = cells("accounting")
+
+    def check(rounds=10_000):
+        space = {"np": np, "run": dp.subsample(dp.gaussian(4.0), 0.01).compose(10_000)}
+        for start in ("def cumulant", "K, epsilon =", "def trapezoid"):
+            (cell,) = (cell for cell in own if cell.startswith(start))
+            exec(cell, space)
+        space["K"] = space["cumulant"](4.0, 0.01, rounds)
+        (cell,) = (cell for cell in own if "simpson_rule =" in cell)
+        capsys.readouterr()
+        exec(cell, space)
+        printed = ast.literal_eval(capsys.readouterr().out.strip())
+        holds([value[0] == sign for value, sign in zip(printed, "+-", strict=True)])
+
+    check()
+    must_fail(check, 9_000)  # a function that reads another K than the truth was made with
+
+
+@pytest.mark.parametrize("name", ["renyi-dp", "accounting", "jumps"])
+def test_no_function_of_the_page_reads_a_name_that_another_cell_overwrites(name):
+    def overwritten(sources):
+        written, read = {}, set()
+        for number, source in enumerate(sources):
+            tree = ast.parse(source)
+            functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.Lambda)]
+            own_scope = ast.FunctionDef | ast.Lambda | ast.GeneratorExp | ast.ListComp
+            scopes = [n for n in ast.walk(tree) if isinstance(n, own_scope)]
+            inside = {id(m) for n in scopes for m in ast.walk(n) if m is not n}
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    if id(node) not in inside:
+                        written.setdefault(node.id, set()).add(number)
+                elif isinstance(node, ast.FunctionDef):
+                    written.setdefault(node.name, set()).add(number)
+            for node in functions:
+                if id(node) not in inside:  # what an inner function reads counts with the outer one
+                    names = [m for m in ast.walk(node) if isinstance(m, ast.Name)]
+                    local = {m.id for m in names if isinstance(m.ctx, ast.Store)}
+                    local |= {m.arg for m in ast.walk(node) if isinstance(m, ast.arg)}
+                    read |= {m.id for m in names} - local
+        return {name for name, where in written.items() if len(where) > 1 and name in read}
+
+    sources = cells(name)
+    assert overwritten(sources) == set()
+    planted = ["x = 1\ndef f():\n    return x", "x = 2"]
+    assert overwritten(planted) == {"x"}

@@ -53,13 +53,27 @@ def test_renyi_divergence_is_its_definition_with_its_limits_and_monotone():
 
 
 @pytest.mark.claim("U-renyi-figure", by=("divergences.renyi_divergence",))
-def test_renyi_divergence_of_two_point_laws_is_zero_only_at_q_and_convex():
-    p = np.linspace(0.001, 0.999, 999)
-    for alpha in (0.25, 0.5, 1.0, 2.0, np.inf):
-        value = dp.renyi_divergence(np.stack([p, 1 - p], -1), np.array([1 / 3, 2 / 3]), alpha)
-        at_most(0.0, value)
-        holds(np.diff(np.sign(np.diff(value))).clip(None, 0) == 0)  # falls, then rises
-        at_most(np.abs(p[np.argmin(value)] - 1 / 3), 0.0006)
+def test_renyi_divergences_of_two_coins_touch_zero_at_a_third_and_are_ordered():
+    orders, q = (0.25, 0.5, 1.0, 2.0, 5.0, np.inf), np.array([1 / 3, 2 / 3])
+    p = np.concatenate([np.linspace(0, 1, 1000), [1 / 3]])  # 0, 1/3 and 1 are among them
+    coins = np.stack([p, 1 - p], -1)
+    away = np.abs(p - 1 / 3) > 1e-12
+
+    def check(divergence):
+        values = np.array([divergence(coins, q, alpha) for alpha in orders])
+        equal(values[:, ~away], 0.0, atol=1e-15)
+        holds(values[:, away] > 1e-9)
+        equal(values[:, p == 1], np.log(3))
+        equal(values[:, p == 0], np.log(1.5))
+        at_most(values[:-1], values[1:], atol=1e-15)
+        curves = values[:, :-1]
+        holds((np.diff(curves) < 0) == (p[1:-1] <= 1 / 3 + 1e-12))  # falls to 1/3, then rises
+        holds(np.diff(curves[:3], 2) > 0)  # convex in p, for orders up to 1
+
+    check(dp.renyi_divergence)
+    must_fail(check, lambda p, q, a: dp.renyi_divergence(p, 0.5 + 0 * q, a))
+    must_fail(check, lambda p, q, a: dp.renyi_divergence(q + 0 * p, p, a))  # the other direction
+    must_fail(check, lambda p, q, a: dp.renyi_divergence(p, q, 1 / a))  # orders upside down
 
 
 @pytest.mark.claim("U-mgf-plrv", by=("divergences.renyi_divergence",))
@@ -75,10 +89,35 @@ def test_the_moment_generating_function_of_the_loss_is_the_renyi_divergence():
     must_fail(check, lambda alpha: alpha)
 
 
-@pytest.mark.claim("A-def-rdp", by=("losses.gaussian",))
-def test_rdp_of_the_gaussian_mechanism_over_all_shifts_is_that_of_the_largest():
-    shifts = np.linspace(0, 1, 101)[1:]
-    for alpha in ORDERS:
+@pytest.mark.claim("A-def-rdp", by=("losses.finite", "divergences.renyi_divergence"))
+def test_rdp_is_the_largest_divergence_over_all_neighbours_in_both_directions():
+    """Datasets of three bits; each row answers through its own random channel, bit -> answer."""
+    bits = np.array(list(np.ndindex(2, 2, 2)))
+    distance = (bits[:, None] != bits).sum(-1)
+    rng = np.random.default_rng(12)
+    several = rng.dirichlet(np.ones(2), (60, 3, 2)) * 0.98 + 0.01  # [mechanism, row, bit, answer]
+
+    def laws_of(channels):
+        """The law of the eight joint answers, for each dataset."""
+        rows = [channels[i][bits[:, i]] for i in range(3)]
+        return np.einsum("xa,xb,xc->xabc", *rows).reshape(8, 8)
+
+    def by_definition(law, alpha, pairs):
+        x, y = np.nonzero(pairs)
+        return (moment(law[x], law[y], alpha) / (alpha - 1)).max()
+
+    def check(pairs):
+        for channels in several:
+            for alpha in (1.5, 4.0, 30.0):
+                # only one row differs: the worst channel, in its worse direction
+                best = max(dp.finite(*c).renyi(alpha) for c in channels)
+                equal(by_definition(laws_of(channels), alpha, pairs), best, rtol=1e-9, atol=1e-12)
+
+    check(distance == 1)
+    must_fail(check, distance >= 1)  # all pairs: two rows differ
+    must_fail(check, (distance == 1) & (bits[:, None] <= bits).all(-1))  # one direction only
+    for alpha in ORDERS:  # neighbours' answers may differ by less than the sensitivity
+        shifts = np.linspace(0, 1, 101)[1:]
         at_most([dp.gaussian(1.3 / s).renyi(alpha) for s in shifts], dp.rdp_gaussian(1.3, alpha))
 
 
@@ -327,31 +366,118 @@ def test_post_processing_probability_preservation_and_group_privacy():
         at_most(dp.rdp_gaussian(3.0 / 2**c, order), rdp)
 
 
+def spread_gaussian(tau):
+    """The Gaussian pair of sigma 1 where outcomes within tau of 1/2 become a coin with this loss:
+    its moments E_Q r^alpha less the Gaussian's, and its trade-off function."""
+    mass = special.ndtr(0.5 + tau) - special.ndtr(0.5 - tau)
+
+    def excess(alpha):
+        coin = (np.exp(alpha * tau) + np.exp((1 - alpha) * tau)) / (1 + np.exp(tau))
+        lost = special.ndtr(0.5 + tau - alpha) - special.ndtr(0.5 - tau - alpha)
+        return mass * coin - np.exp(alpha * (alpha - 1) / 2) * lost
+
+    def tradeoff(level):
+        """The lower envelope of tests: thresholds outside, a chord through the coin inside."""
+        u, v = special.ndtr(-0.5 - tau), special.ndtr(-0.5 + tau)
+        first = u + mass / (1 + np.exp(tau))  # after the outcome +
+        second = u + mass / (1 + np.exp(tau))  # the type-II error there, by symmetry
+        chords = np.interp(level, [u, first, v], [v, second, u])
+        outside = special.ndtr(special.ndtri(1 - level) - 1)
+        return np.where((u < level) & (level < v), chords, outside)
+
+    return excess, tradeoff
+
+
 @pytest.mark.claim("A-rdp-limit", by=("losses.gaussian", "losses.randomized_response"))
-def test_one_renyi_bound_two_different_tests():
-    rho = 0.5
-    gaussian, response = dp.gaussian(1 / np.sqrt(2 * rho)), dp.randomized_response(np.sqrt(2 * rho))
+def test_no_bound_on_tests_says_what_a_renyi_bound_says():
+    gaussian, response = dp.gaussian(1.0), dp.randomized_response(1.0)
     for loss in (gaussian, response):
-        at_most(loss.renyi(ORDERS), rho * ORDERS)
-    level = np.linspace(0.01, 0.99, 99)
-    gap = gaussian.tradeoff(level) - response.tradeoff(level)
-    holds([bool(gap.max() > 0.01), bool(gap.min() < -0.01)])
+        at_most(loss.renyi(ORDERS), ORDERS / 2)
+    level = np.linspace(0.001, 0.999, 999)
+    both = np.array([loss.tradeoff(level) for loss in (gaussian, response)])
+    gap = both[0] - both[1]
+    holds([bool(gap.max() > 0.08), bool(gap.min() < -0.06)])
+
+    def check(tau):
+        """Every bound that both satisfy, the third pair satisfies too; its moments are larger."""
+        excess, tradeoff = spread_gaussian(tau)
+        holds(np.diff(tradeoff(level), 2) > -1e-12)  # convex: it is a trade-off function
+        at_most(tradeoff(level), both[0], rtol=1e-9)
+        at_most(both.min(0), tradeoff(level), rtol=1e-9)
+        alpha = np.concatenate([np.geomspace(1.01, 8, 60), np.linspace(8, 37, 30)])
+        scale = np.exp(alpha * (alpha - 1) / 2 - (alpha - 0.5 - tau) ** 2 / 2)
+        holds(excess(alpha) > 1e-5 * np.minimum(scale, 1) * (alpha - 1))
+
+    check(0.1)
+    must_fail(check, 0.0)  # the Gaussian itself: the divergence is no larger
+    must_fail(check, 0.3)  # below both curves: some bound is broken
 
 
-@pytest.mark.claim("U-composition-revisited", by=("renyi.zcdp_to_dp", "renyi.zcdp_from_pure"))
-def test_composition_through_zcdp_is_sound_and_beats_advanced_composition():
-    delta = 1e-6
-    for epsilon in (0.01, 0.1, 0.5):
-        for k in (10, 100, 1000):
-            exact = dp.randomized_response(epsilon).compose(k).epsilon(delta)
-            through = dp.zcdp_to_dp(k * dp.zcdp_from_pure(epsilon), delta)
-            at_most(exact, through)
-            advanced = k * epsilon**2 / 2 + epsilon * np.sqrt(2 * k * np.log(1 / delta))
-            equal(through, advanced)  # zCDP gives A-advanced-pure back, for adaptive mechanisms
-    for sigma in (2.0, 10.0, 50.0):
-        for k in (10, 100, 1000):
-            through = dp.zcdp_to_dp(k * dp.zcdp_gaussian(sigma), delta)
-            at_most(dp.gaussian(sigma).compose(k).epsilon(delta), through)
+def test_the_spread_pair_is_what_its_finite_laws_give():
+    excess, tradeoff = spread_gaussian(0.1)
+    edges = np.concatenate([np.linspace(-9, 0.4, 60), np.linspace(0.6, 10, 60)])
+    q, p = (np.diff(special.ndtr(edges - shift)) for shift in (0, 1))  # outside B, coarser
+    middle = 59  # the cell (0.4, 0.6)
+    mass, share = q[middle], 1 / (1 + np.exp(0.1))
+    q = np.concatenate([np.delete(q, middle), [mass * share, mass * (1 - share)]])
+    p = np.concatenate([np.delete(p, middle), [mass * (1 - share), mass * share]])
+    pair = dp.finite(p / p.sum(), q / q.sum())
+    u, v = special.ndtr(-0.6), special.ndtr(-0.4)
+    for level in (u, u + mass * share, v):
+        equal(pair.tradeoff(level), tradeoff(np.float64(level)), rtol=1e-9)
+    alpha = 2.0
+    outside, _ = integrate.quad(
+        lambda x: np.exp(alpha * (x - 0.5) - x * x / 2) / np.sqrt(2 * np.pi), 0.4, 0.6
+    )
+    inside = p[-2] ** alpha / q[-2] ** (alpha - 1) + p[-1] ** alpha / q[-1] ** (alpha - 1)
+    equal(excess(alpha), inside - outside, rtol=1e-7)
+
+
+@pytest.mark.claim(
+    "U-composition-revisited",
+    by=("renyi.zcdp_to_dp", "renyi.zcdp_from_pure", "composition.advanced_composition"),
+)
+def test_composition_through_zcdp_is_sound_and_against_advanced_composition():
+    delta, rounds = 1e-6, (10, 100, 1000)
+
+    def binomial_delta(target, epsilon, k):
+        """delta of k randomized responses, straight from the binomial law."""
+        heads = np.arange(k + 1)
+        loss = (2 * heads - k) * epsilon
+        log_p = special.gammaln(k + 1) - special.gammaln(heads + 1) - special.gammaln(k - heads + 1)
+        log_p = log_p - heads * np.log1p(np.exp(-epsilon)) - (k - heads) * np.log1p(np.exp(epsilon))
+        return np.sum(np.exp(log_p) * np.maximum(0, -np.expm1(np.minimum(target - loss, 0))))
+
+    def gaussian_curve(target, sigma, k):
+        mu = np.sqrt(k) / sigma
+        upper, lower = special.ndtr(mu / 2 - target / mu), special.log_ndtr(-mu / 2 - target / mu)
+        return upper - np.exp(target + lower)
+
+    def sound(convert):
+        for k in rounds:
+            for epsilon in (0.01, 0.1, 0.5):
+                through = convert(k * dp.zcdp_from_pure(epsilon), delta)
+                at_most(binomial_delta(through, epsilon, k), delta)
+            for sigma in (2.0, 10.0, 50.0):
+                through = convert(k * dp.zcdp_gaussian(sigma), delta)
+                at_most(gaussian_curve(through, sigma, k), delta)
+
+    sound(dp.zcdp_to_dp)
+    must_fail(sound, lambda rho, d: rho + 1.6 * np.sqrt(-rho * np.log(d)))
+    must_fail(sound, lambda rho, d: 2 * np.sqrt(-rho * np.log(d)))
+
+    def against(through):
+        for k in rounds:
+            for epsilon in (0.01, 0.1, 0.5):  # pure DP: the simpler form of A-advanced-pure
+                simple = dp.advanced_composition(epsilon, k, delta, dp.kl_from_pure_quadratic)
+                equal(through(dp.zcdp_from_pure(epsilon), k), simple)
+            for sigma in (2.0, 10.0, 50.0):  # Gaussians: advanced composition has to split delta
+                one = dp.gaussian(sigma).epsilon(delta / 2 / k)
+                advanced = dp.advanced_composition(one, k, delta / 2)
+                at_most(3 * through(dp.zcdp_gaussian(sigma), k), advanced)
+
+    against(lambda rho, k: dp.zcdp_to_dp(k * rho, delta))
+    must_fail(against, lambda rho, k: k * dp.zcdp_to_dp(rho, delta))
 
 
 @pytest.mark.claim("A-moments-accountant", by=("renyi.rdp_subsampled_gaussian", "losses.subsample"))
