@@ -32,12 +32,15 @@ def sources():
 
 @cache
 def claims():
-    """All entries, in the book's order, each with its chapter."""
+    """All entries, in the book's order, each with its chapter (its file) and the page it is on.
+
+    A claim is stated on its chapter's page unless its entry names another one as ``page``.
+    """
     found = []
     for file in sorted((ROOT / "ledger").glob("*.yml")):
         if file.stem != "sources":
             for entry in yaml.safe_load(file.read_text(encoding="utf8")):
-                found.append({"chapter": file.stem, **entry})
+                found.append({"chapter": file.stem, "page": file.stem, **entry})
     order = chapters()
     return sorted(found, key=lambda c: order.index(c["chapter"]) if c["chapter"] in order else 99)
 
@@ -52,8 +55,8 @@ def chapters():
 
 
 def finished():
-    """The claims whose chapter is in the book."""
-    return [claim for claim in claims() if claim["chapter"] in chapters()]
+    """The claims whose page is in the book."""
+    return [claim for claim in claims() if claim["page"] in chapters()]
 
 
 def evidence(file=ROOT / "_build" / "evidence.json"):

@@ -44,7 +44,7 @@ def problems(claim, page, marked):
 
 @pytest.mark.parametrize("claim", FINISHED, ids=lambda claim: claim["id"])
 def test_claim_is_stated_sourced_and_tested(claim):
-    page = lint.Page.read(ROOT / "chapters" / f"{claim['chapter']}.md")
+    page = lint.Page.read(ROOT / "chapters" / f"{claim['page']}.md")
     assert list(problems(claim, page, {name for name, _ in marked_claims()})) == []
 
 
@@ -52,6 +52,19 @@ def test_ids_are_unique_and_every_mark_is_in_the_ledger():
     ids = [claim["id"] for claim in ledger.claims()]
     assert len(ids) == len(set(ids)) >= 122
     assert {name for name, _ in marked_claims()} <= set(ids)
+
+
+def test_a_claim_is_on_its_chapters_page_unless_its_entry_names_another_of_the_book():
+    pages = {name: ROOT / "chapters" / f"{name}.md" for name in ledger.chapters()}
+    assert FINISHED == [c for c in ledger.claims() if {c["chapter"], c["page"]} & set(pages)]
+    found = {
+        label: name
+        for name, file in pages.items()
+        if file.exists()
+        for _, label, _ in lint.Page.read(file).blocks()
+    }
+    for claim in FINISHED:
+        assert found.get(ledger.label(claim["id"])) == claim["page"], claim["id"]
 
 
 def test_functions_named_by_the_tests_exist():
