@@ -1,6 +1,6 @@
 """The claims of the chapter `composition` on random adaptive compositions: definitions, the basic
-theorem, the mean of the loss, events given every past. Advanced theorems: test_advanced_composition;
-the optimal one and planning: test_optimal_composition.
+theorem, the mean of the loss, events given every past. Advanced theorems are in another file,
+test_advanced_composition, and so are the optimal one and planning: test_optimal_composition.
 """
 
 import numpy as np
