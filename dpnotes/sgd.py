@@ -122,9 +122,9 @@ def dp_sgd(
     Everything but x and y must be public, the shape of `start` and `rate` included. `batch_size` is
     the divisor: a public number, meant to be the expected size of a batch. The actual size depends
     on who is in the data, so it must not be the divisor. `gradient_sum(theta, x, y, clip)` must
-    move by at most `clip` (l2) when a row is added or removed: use `clipped_sum`. No rows at all are
-    neighbours of one row: the steps are then noise alone. Data that cannot be read raise an error,
-    which is seen: check their form row by row before, as with labels.
+    move by at most `clip` (l2) when a row is added or removed: use `clipped_sum`. With no rows at
+    all, the neighbour of one row, the steps are noise alone. Data that cannot be read raise an
+    error, which is seen: check their form row by row before, as with labels.
     """
     x, y, theta = _data(x, y, start)
     sigma, clip = _positive("sigma", sigma), _positive("clip", clip)
