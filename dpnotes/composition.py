@@ -26,11 +26,10 @@ __all__ = [
     "kl_from_pure_quadratic",
     "kl_from_pure_exponential",
     "kl_from_pure_piecewise",
-    "jeffreys_from_pure",
     "advanced_composition",
     "advanced_composition_azuma",
     "advanced_composition_heterogeneous",
-    "advanced_composition_beta",
+    "advanced_composition_delta",
     "composed_delta",
     "overtakes_basic",
     "overtakes_basic_azuma",
@@ -86,7 +85,10 @@ def kl_from_pure_quadratic(epsilon):
 
 
 def kl_from_pure_exponential(epsilon):
-    """Bound on the same KL divergence: epsilon (e^epsilon - 1) (F-3.18); inf beyond the floats."""
+    """Bound on the same KL divergence: epsilon (e^epsilon - 1) (F-3.18); inf beyond the floats.
+
+    It bounds the sum KL(p||q) + KL(q||p), which is at most 2 `kl_from_pure`, too (T-11).
+    """
     epsilon = nonnegative("epsilon", epsilon)
     with np.errstate(over="ignore"):
         return plain(epsilon * np.expm1(epsilon))
@@ -96,14 +98,6 @@ def kl_from_pure_piecewise(epsilon):
     """Bound on the same KL divergence: the lesser of epsilon (e^epsilon - 1) and epsilon (T-12)."""
     epsilon = nonnegative("epsilon", epsilon)
     return plain(epsilon * np.expm1(np.minimum(epsilon, np.log(2))))
-
-
-def jeffreys_from_pure(epsilon):
-    """Largest KL(p||q) + KL(q||p) of an epsilon-indistinguishable pair, 2 epsilon tanh(epsilon/2).
-
-    The sources have epsilon (e^epsilon - 1), which is never less (T-11).
-    """
-    return plain(2 * kl_from_pure(epsilon))
 
 
 # ---------------------------------------------------------------------- advanced composition
@@ -139,7 +133,7 @@ def advanced_composition_heterogeneous(epsilons, delta_prime):
     return plain(kl_from_pure(epsilons).sum() + width)
 
 
-def advanced_composition_beta(target_epsilon, epsilon, k, mean=kl_from_pure):
+def advanced_composition_delta(target_epsilon, epsilon, k, mean=kl_from_pure):
     """Least delta' at which `advanced_composition` reaches `target_epsilon` (T-beta-choice).
 
     exp(-(target_epsilon - k mean)^2 / (2 k epsilon^2)), and 1 where k mean is above the target.

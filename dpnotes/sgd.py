@@ -25,11 +25,9 @@ from .accountant.privacy_loss import PrivacyLoss
 from .losses import gaussian, subsample
 
 __all__ = [
-    "DPSGDRun",
     "clipped_sum",
     "dp_sgd",
     "logistic_clipped_sum",
-    "poisson_batch",
     "softmax_clipped_sum",
 ]
 
@@ -73,7 +71,7 @@ def softmax_clipped_sum(theta, x, y, clip):
     slope = softmax(x @ theta, axis=1)
     if len(array("y", y, 1)) != len(x):
         raise ValueError(f"y must be one whole number a row of x, got {y!r}")
-    y = np.asarray(y)
+    y = np.asarray(y) if len(x) else np.zeros(0, dtype=int)  # an empty list has no whole numbers
     if y.dtype.kind not in "iu" or ((y < 0) | (y >= slope.shape[1])).any():
         raise ValueError(f"y must hold whole numbers from 0 to {slope.shape[1] - 1}")
     slope[np.arange(len(y)), y] -= 1
@@ -102,12 +100,6 @@ def _outer_clipped_sum(x, slope, clip):
     return x.T @ (slope * (clip / np.maximum(norms, clip))[:, None])
 
 
-def poisson_batch(n, rate, *, rng):
-    """The indices of a Poisson sample: each of n rows is in it independently with `rate`."""
-    rate = scalar("rate", positive_probability("rate", rate))
-    return np.flatnonzero(generator("rng", rng).random(count("n", n)) < rate)
-
-
 def dp_sgd(
     x,
     y,
@@ -130,8 +122,9 @@ def dp_sgd(
     Everything but x and y must be public, the shape of `start` and `rate` included. `batch_size` is
     the divisor: a public number, meant to be the expected size of a batch. The actual size depends
     on who is in the data, so it must not be the divisor. `gradient_sum(theta, x, y, clip)` must
-    move by at most `clip` (l2) when a row is added or removed: use `clipped_sum`. Data that cannot
-    be read raise an error, which is seen: check their form row by row before, as with labels.
+    move by at most `clip` (l2) when a row is added or removed: use `clipped_sum`. With no rows at
+    all, the neighbour of one row, the steps are noise alone. Data that cannot be read raise an
+    error, which is seen: check their form row by row before, as with labels.
     """
     x, y, theta = _data(x, y, start)
     sigma, clip = _positive("sigma", sigma), _positive("clip", clip)
@@ -142,7 +135,7 @@ def dp_sgd(
     run = subsample(gaussian(sigma), rate).compose(steps)
     total, sizes = np.zeros_like(theta), np.empty(steps, dtype=int)
     for t in _progress(steps):
-        batch = poisson_batch(len(x), rate, rng=rng)
+        batch = np.flatnonzero(rng.random(len(x)) < rate)  # each row independently: Poisson
         noise = rng.normal(0.0, sigma * clip, theta.shape)
         moved = gradient_sum(theta, x[batch], y[batch], clip) + noise
         theta = theta - learning_rate / batch_size * moved
@@ -156,9 +149,7 @@ def _positive(name, value):
 
 
 def _data(x, y, start):
-    x, start = real("x", x), np.array(real("start", start))
-    if np.ndim(x) != 2:
-        raise ValueError(f"x must be a matrix with one row a person, got shape {np.shape(x)}")
+    x, start = array("x", x, 2), np.array(real("start", start))
     y = np.asarray(y)
     if y.shape != (len(x),) or y.dtype.kind not in "iuf":
         raise ValueError(f"y must be one number a row of x, got shape {y.shape} of {y.dtype}")

@@ -22,6 +22,7 @@ from ._validate import (
     probability,
     scalar,
 )
+from .accountant.law import inverse_mixed_loss, mixed_loss
 from .optimal import dominating_pair
 
 __all__ = [
@@ -31,7 +32,6 @@ __all__ = [
     "amplification_inverse",
     "replacement_amplification",
     "minibatch_epsilon",
-    "minibatch_epsilon_printed",
     "subset_pairs",
     "uniform_subsample_law",
     "poisson_subsample_law",
@@ -40,6 +40,10 @@ __all__ = [
     "substitution_pair",
     "subsampled_dominating_pair",
 ]
+
+
+_mixed = np.vectorize(lambda loss, rate: mixed_loss(loss, rate) if rate else 0.0, otypes=[float])
+_before = np.vectorize(inverse_mixed_loss, otypes=[float])  # the engine's formula takes one rate
 
 
 # ------------------------------------------------------------------------------- the formulas
@@ -52,12 +56,7 @@ def amplification(epsilon, rate, delta=0.0):
     Arrays broadcast.
     """
     epsilon, rate = nonnegative("epsilon", epsilon), probability("rate", rate)
-    e, r = np.broadcast_arrays(epsilon, rate)
-    small = np.log1p(r * np.expm1(np.minimum(e, 1.0)))
-    with np.errstate(divide="ignore"):
-        large = np.logaddexp(np.log1p(-r), np.log(r) + e)
-    amplified = np.where(e <= 1, small, np.where(r == 0, 0.0, large))
-    return plain(amplified), plain(rate * np.asarray(probability("delta", delta)))
+    return plain(_mixed(epsilon, rate)), plain(rate * np.asarray(probability("delta", delta)))
 
 
 def amplification_linear(epsilon, rate):
@@ -81,11 +80,8 @@ def amplification_chord(epsilon, rate, limit=1.0):
 def amplification_inverse(epsilon, rate):
     """The epsilon before sampling that is amplified to `epsilon`: log(1 + (e^epsilon - 1)/rate)."""
     epsilon, rate = nonnegative("epsilon", epsilon), positive_probability("rate", rate)
-    e, r = np.broadcast_arrays(epsilon, rate)
     with np.errstate(over="ignore"):
-        small = np.log1p(np.expm1(np.minimum(e, 1.0)) / r)
-    large = np.maximum(e, 1.0) - np.log(r) + np.log1p((r - 1) * np.exp(-np.maximum(e, 1.0)))
-    return plain(np.where(e <= 1, small, large))
+        return plain(_before(epsilon, rate))
 
 
 def replacement_amplification(epsilon, rows, draws):
@@ -105,27 +101,11 @@ def minibatch_epsilon(epsilon, rate, passes, delta_prime):
     (e^eps - 1) sqrt(2 k r log(1/delta')) + k r (e^eps - 1)^2/2 with k passes (T-19-minibatch, as it
     can be proved). With (epsilon, delta)-DP steps it holds at k delta + delta'.
     """
-    epsilon, volume, width = _minibatches(epsilon, rate, passes, delta_prime)
-    with np.errstate(over="ignore"):
-        gain = np.expm1(epsilon)
-        return plain(gain * width + volume * gain**2 / 2)
-
-
-def minibatch_epsilon_printed(epsilon, rate, passes, delta_prime):
-    """eps sqrt(2 k r log(1/delta')) + 2 k r eps^2, as the source prints it: wrong in general.
-
-    T-19-minibatch; kept for the comparison, not to be used.
-    """
-    epsilon, volume, width = _minibatches(epsilon, rate, passes, delta_prime)
-    return plain(epsilon * width + 2 * volume * epsilon**2)
-
-
-def _minibatches(epsilon, rate, passes, delta_prime):
-    rate = np.asarray(positive_probability("rate", rate))
-    volume = rate * positive("passes", passes)
+    volume = np.asarray(positive_probability("rate", rate)) * positive("passes", passes)
     log_inverse = -np.log(open_probability("delta_prime", delta_prime))
-    epsilon = np.asarray(nonnegative("epsilon", epsilon))
-    return epsilon, volume, np.sqrt(2 * volume * log_inverse)
+    with np.errstate(over="ignore"):
+        gain = np.expm1(nonnegative("epsilon", epsilon))
+        return plain(gain * np.sqrt(2 * volume * log_inverse) + volume * gain**2 / 2)
 
 
 # ---------------------------------------------------------------- exact laws of small mechanisms
@@ -199,7 +179,8 @@ def amplification_pair(epsilon, rate, delta=0.0):
 
 
 def substitution_pair(epsilon, rate):
-    """A pair on three outcomes that loses more over many rounds than `amplification_pair`.
+    """A pair on three outcomes under substitution, the other natural bad case beside
+    `amplification_pair`: over many rounds it needs more epsilon at large delta, less at tiny delta.
 
     Batches with the special row a, with b, and with neither have the laws A, B, R; any two of
     them are epsilon-indistinguishable. Returns r A + (1-r) R and r B + (1-r) R (T-19-minibatch).

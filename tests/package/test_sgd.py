@@ -97,10 +97,14 @@ def test_privacy_object_of_the_run_itself_agrees_with_dp_accounting(problem):
 
 def test_batches_are_poisson():
     """Each index with the rate, independently: counts are binomial. False alarm below 1e-6."""
-    rng = np.random.default_rng(5)
-    batches = np.zeros((4000, 6), dtype=int)
-    for row in batches:
-        row[dp.poisson_batch(6, 0.3, rng=rng)] = 1
+    batches = []
+
+    def watch(theta, x, y, clip):
+        batches.append(np.bincount(y, minlength=6))
+        return np.zeros_like(theta)
+
+    options = dict(rate=0.3, steps=4000, start=np.zeros(1), gradient_sum=watch)
+    run((np.zeros((6, 1)), np.arange(6)), **options)
     low, high = binom.ppf(1e-9, 4000, [0.3, 0.09]), binom.isf(1e-9, 4000, [0.3, 0.09])
 
     def check(sampled):
@@ -108,12 +112,31 @@ def test_batches_are_poisson():
         assert ((low[0] <= sampled.sum(0)) & (sampled.sum(0) <= high[0])).all()
         assert ((low[1] <= both) & (both <= high[1])).all()
 
-    check(batches)
+    check(np.array(batches))
+    rng = np.random.default_rng(5)
     planted = np.zeros((4000, 6), dtype=int)  # fixed size 2 of 6: right rate 1/3, not independent
     for row in planted:
         row[rng.choice(6, 2, replace=False)] = 1
     with pytest.raises(AssertionError):
         check(planted)
+
+
+@pytest.mark.parametrize(
+    "gradient_sum, start",
+    [(dp.softmax_clipped_sum, np.zeros((3, 2))), (dp.logistic_clipped_sum, np.zeros(3))],
+)
+@pytest.mark.parametrize("y", [[], np.zeros(0), np.zeros(0, dtype=int)])
+def test_no_rows_at_all_are_steps_of_pure_noise(gradient_sum, start, y):
+    """The add/remove neighbour of one row: same noise, same cost as with one row never drawn."""
+    options = dict(start=start, gradient_sum=gradient_sum, steps=50)
+    nobody = run((np.zeros((0, 3)), y), **options)
+    assert nobody.loss.epsilon(1e-5) == run((np.ones((1, 3)), [1]), **options).loss.epsilon(1e-5)
+    assert not nobody.batch_sizes.any() and nobody.theta.shape == start.shape
+    rng, theta = np.random.default_rng(3), start
+    for _ in range(50):
+        rng.random(0)
+        theta = theta - 0.5 / 20 * rng.normal(0, 1.5, start.shape)
+    np.testing.assert_allclose(nobody.theta, theta, rtol=1e-12)
 
 
 def test_noise_has_the_promised_size():
