@@ -115,9 +115,8 @@ class ClaimsList(Generated):
     computes and checks it."""
 
     def lines(self, seen):
-        groups = {}
-        for claim in finished():
-            groups.setdefault(claim["chapter"], []).append(claim)
+        groups = {page: [c for c in finished() if c["page"] == page] for page in chapters()}
+        groups = {page: of_it for page, of_it in groups.items() if of_it}
         options = "".join(f"<option>{chapter}</option>" for chapter in groups)
         out = _summary(groups, seen) + FILTER.replace("CHAPTERS", options).splitlines()
         for chapter, claims_of_it in groups.items():
@@ -135,22 +134,16 @@ def _summary(groups, seen):
     """A table: for each chapter how many claims, slips, tests, instances and planted mistakes."""
     heads = ("chapter", "claims", "slips", "tests", "random instances", "planted mistakes caught")
     out = ["", "| " + " | ".join(heads) + " |", "|---" + "|--:" * 5 + "|"]
-    total = [0] * 5
-    for chapter, of_it in [*groups.items(), (None, None)]:
-        row, name = total, "**all**"
-        if chapter:
-            tests = {r["test"]: r for c in of_it for r in seen.get(c["id"], [])}.values()
-            row, name = (
-                [
-                    len(of_it),
-                    sum(c["printed"] not in ("ok", "exercise") for c in of_it),
-                    len(tests),
-                    sum(r.get("instances", 0) for r in tests),
-                    sum(r.get("caught", 0) for r in tests),
-                ],
-                f"{{doc}}`{chapter}`",
-            )
-            total = [a + b for a, b in zip(total, row, strict=True)]
+    for name, of_it in [*groups.items(), ("all", finished())]:
+        tests = {r["test"]: r for c in of_it for r in seen.get(c["id"], [])}.values()
+        row = (
+            len(of_it),
+            sum(c["printed"] not in ("ok", "exercise") for c in of_it),
+            len(tests),
+            sum(r.get("instances", 0) for r in tests),
+            sum(r.get("caught", 0) for r in tests),
+        )
+        name = "**all**" if name == "all" else f"{{doc}}`{name}`"
         out.append(f"| {name} | " + " | ".join(f"{n:,}" for n in row) + " |")
     return [*out, ""]
 
