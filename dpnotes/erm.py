@@ -277,7 +277,7 @@ def identification_bound(epsilon, candidates):
 
 def _ridge(regularization):
     """At least 1e-9, so that the optimum is short enough for rounding to stay below RESIDUAL."""
-    return scalar("regularization", within("regularization", regularization, 1e-9, inf))
+    return scalar("regularization", within("regularization", regularization, 1e-9, 1e300))
 
 
 def _budget(epsilon, delta):
