@@ -232,53 +232,53 @@ def log_ratio(theta, one, two, lam, scale, loss, *, gaussian):
     return log_density(*one) - log_density(*two)
 
 
-def opposite(d, others):
-    """Neighbours with u against -u, and rows in other directions."""
-    x = np.vstack([np.eye(d)[:1], np.zeros((others, d))])
-    x[1:, 1:] = dp.clip_rows(np.random.default_rng(0).normal(size=(others, d - 1)))
-    y = np.ones(1 + others)
-    return (x, y), (x, np.array([-1.0, *y[1:]]))
+def opposite(d):
+    """Neighbours with u against -u, beside a row that says nothing."""
+    x = np.zeros((2, d))
+    x[0, 0] = 1.0
+    return (x, np.ones(2)), (x, np.array([-1.0, 1.0]))
 
 
 def test_half_of_kappa_is_caught_with_pure_noise():
-    """Exact density ratios of the fit's own noise, at its own outputs and on the worst axis."""
-    one, two = opposite(3, 1)
-    lam, loss, rng = 0.4, dp.huber_loss, np.random.default_rng(38)
+    """Exact density ratios with the fit's own noise scale: they reach epsilon, and never exceed it.
+
+    The worst output is where u enters the kink: its slope is still -1, and it bends already.
+    """
+    one, two = opposite(3)
+    options = dict(epsilon=1.0, regularization=1.0, loss=dp.huber_loss)
 
     def largest(method):
-        fits = [
-            method(*one, epsilon=2.0, regularization=lam, loss=loss, rng=rng) for _ in range(200)
-        ]
+        rng = np.random.default_rng(38)
+        fits = [method(*one, **options, rng=rng) for _ in range(200)]
         axis = np.zeros((400, 3))
-        axis[:, 0] = np.linspace(0.5, 1.5, 400)
+        axis[:, 0] = np.linspace(0.5 + 1e-9, 1.5, 400)
         theta = np.vstack([[f.theta for f in fits], axis, -axis])
-        found = log_ratio(theta, one, two, lam, fits[0].scale, loss, gaussian=False)
-        return np.abs(found).max() + 0.01 * 2.0  # and what the solver's share may add
+        found = log_ratio(theta, one, two, 1.0, fits[0].scale, dp.huber_loss, gaussian=False)
+        return np.abs(found).max() + 0.01  # and what the solver's share may add
 
-    assert 1.9 < largest(dp.objective_perturbation) <= 2.0
-    assert largest(mutant(dp.objective_perturbation, "- kappa\n", "- kappa / 2\n")) > 2.0
+    assert 0.999 < largest(dp.objective_perturbation) <= 1.0 + 1e-9
+    assert largest(mutant(dp.objective_perturbation, "- kappa\n", "- kappa / 2\n")) > 1.1
 
 
 def test_half_of_kappa_is_caught_with_gaussian_noise():
-    """delta as the mean of (1 - e^(epsilon - loss))_+ over fits, the loss exact, in R^2."""
-    one, two = opposite(2, 1)
-    lam, loss, rng = 0.25, dp.huber_loss, np.random.default_rng(39)
-    kappa = np.log1p(1 / (2 * lam))
-    epsilon, delta = (kappa + 0.02) / 0.99, 2e-4
+    """delta as the mean of (1 - e^(epsilon - loss))_+ over fits in R^2, the loss of each exact."""
+    one, two = opposite(2)
+    lam, loss, delta = 0.25, dp.huber_loss, 2e-4
+    epsilon = np.log1p(1 / (2 * lam)) + 0.005
 
-    def least(method):
-        """A lower bound on delta: Hoeffding's, at level e^-17 = 4.1e-8."""
-        fits = [
-            method(*one, epsilon=epsilon, delta=delta, regularization=lam, loss=loss, rng=rng)
-            for _ in range(3000)
-        ]
+    def least(right, wrong, runs):
+        """Six standard errors below the mean; next to nothing goes to the solver here."""
+        rng = np.random.default_rng(39)
+        method = mutant(dp.objective_perturbation, right, wrong, SOLVER_SHARE=1e-4)
+        options = dict(epsilon=epsilon, delta=delta, regularization=lam, loss=loss)
+        fits = [method(*one, **options, rng=rng) for _ in range(runs)]
         theta = np.array([f.theta for f in fits])
         found = log_ratio(theta, one, two, lam, fits[0].scale, loss, gaussian=True)
         gap = np.maximum(-np.expm1(epsilon - found), 0)
-        return gap.mean() - gap.std() * 6 / len(gap) ** 0.5, fits[0].scale
+        return gap.mean() - 6 * gap.std() / len(gap) ** 0.5
 
-    assert least(dp.objective_perturbation)[0] <= delta
-    assert least(mutant(dp.objective_perturbation, "- kappa\n", "- kappa / 2\n"))[0] > delta
+    assert least("- kappa\n", "- kappa\n", 1000) <= delta
+    assert least("- kappa\n", "- kappa / 2\n", 8000) > delta
 
 
 def test_gradient_descent_never_asks_outside_of_the_ball():
@@ -301,7 +301,7 @@ def test_gradient_descent_never_asks_outside_of_the_ball():
 
     assert (longest(dp.noisy_gradient_descent) <= 1 + 1e-12).all()
     planted = mutant(dp.noisy_gradient_descent, "clip_rows(theta, radius)", "theta")
-    assert (longest(planted) > 1.2).all()
+    assert (longest(planted) > 1.05).all()
 
 
 def test_the_private_median_clips():
@@ -325,8 +325,8 @@ def test_the_private_median_clips():
         'np.clip(np.ravel(real("values", values)), lower, upper)',
         "np.ravel(values)",
     )
-    with np.errstate(invalid="ignore"):
-        assert not right(planted)
+    with np.errstate(invalid="ignore"), pytest.raises((AssertionError, ValueError)):
+        assert right(planted)  # an exception that depends on the data is caught all the same
 
 
 # ------------------------------------------------------------------ private selection
