@@ -117,8 +117,7 @@ def output_perturbation(
     rng, lam = generator("rng", rng), _ridge(regularization)
     if loss.smoothness == inf:
         raise ValueError(f"loss must be squared, logistic or Huber here, got {loss.name}")
-    nothing = np.zeros(x.shape[1])
-    optimum, _ = descend(x, y, loss, lam, nothing, nothing, tolerance=AIM)
+    optimum, _ = descend(x, y, loss, lam, np.zeros(x.shape[1]), 0.0, tolerance=AIM)
     sensitivity = output_sensitivity(len(x), lam, loss) + 2 * RESIDUAL / lam
     if delta == 0:
         scale = sensitivity / epsilon
