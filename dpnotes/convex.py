@@ -1,22 +1,25 @@
 """Losses of empirical risk minimisation, their constants, their optima, and what an optimum leaks.
 
 Every loss but the distance is a function of the prediction z = <theta, x> and of y: its gradient is
-slope(z, y) * x, its Hessian curvature(z, y) * x x^T. The constants hold for rows with ||x|| <= 1
-and |y| <= 1 (y = -1 or 1 where the loss is a classifier's). Risks are means over the n rows.
+slope(z, y) * x, its Hessian curvature(z, y) * x x^T. A classifier's loss is a `MarginLoss`: it
+depends on m = y z alone. The constants hold for rows with ||x|| <= 1 and |y| <= 1 (y = -1 or 1 for
+a MarginLoss). Risks are means over the n rows.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf, log, sqrt
+from functools import lru_cache
+from math import inf, sqrt
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
-from ._validate import array, nonnegative, positive, real, scalar
+from ._validate import array, positive, real, scalar
+from .minimise import descend
 
 __all__ = [
-    "Loss",
+    "RowLoss",
+    "MarginLoss",
     "squared_loss",
     "logistic_loss",
     "zero_one_loss",
@@ -24,7 +27,6 @@ __all__ = [
     "huber_loss",
     "distance_loss",
     "clip_rows",
-    "log_scale",
     "risk_minimum",
     "optimum_radius",
     "svm_minimum",
@@ -34,8 +36,8 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Loss:
-    """A loss with its derivatives in z = <theta, x> and its constants; call it for values a row.
+class RowLoss:
+    """What one row loses, its derivatives in z = <theta, x>, its constants; call it for values.
 
     ``lipschitz(radius)``: largest gradient norm over ||theta|| <= radius, ||x|| <= 1 (inf allowed).
     ``smoothness``: largest curvature, inf if there is none. ``at_zero``: largest loss at theta = 0.
@@ -58,30 +60,46 @@ class Loss:
         return self.slope(x @ theta, y)[:, None] * x
 
 
-def _no_slope(z, y):
+def _not_smooth(z, y=None):
     raise ValueError("loss must be smooth here: zero-one has no slope, a kink no curvature")
 
 
-def _huber(width):
-    """The hinge with its kink replaced by a parabola over |1 - yz| <= width."""
+class MarginLoss(RowLoss):
+    """A loss f(m) of the margin m = y z alone, y = -1 or 1; all three functions are of m.
 
-    def value(z, y):
-        m = y * z
+    `curvature` is f'' where it exists. `objective_perturbation` takes a MarginLoss only.
+    """
+
+    def __init__(self, name, value, slope, curvature, *, lipschitz, smoothness):
+        super().__init__(
+            name,
+            value=lambda z, y: value(y * z),
+            slope=lambda z, y: y * slope(y * z),
+            curvature=lambda z, y: curvature(y * z),
+            lipschitz=lipschitz,
+            smoothness=smoothness,
+            at_zero=float(value(np.zeros(1))[0]),
+        )
+
+
+def _huber(width):
+    """The hinge with its kink replaced by a parabola over |1 - m| <= width."""
+
+    def value(m):
         bend = (1 + width - m) ** 2 / (4 * width)
         return np.where(m < 1 - width, 1 - m, np.where(m > 1 + width, 0.0, bend))
 
-    return Loss(
+    return MarginLoss(
         "Huber hinge",
         value,
-        slope=lambda z, y: -y * np.clip((1 + width - y * z) / (2 * width), 0, 1),
-        curvature=lambda z, y: (np.abs(1 - y * z) <= width) / (2 * width),
+        slope=lambda m: -np.clip((1 + width - m) / (2 * width), 0, 1),
+        curvature=lambda m: (np.abs(1 - m) <= width) / (2 * width),
         lipschitz=lambda radius: 1.0,
         smoothness=1 / (2 * width),
-        at_zero=1.0,
     )
 
 
-squared_loss = Loss(  # A-linear: (y - z)^2
+squared_loss = RowLoss(  # A-linear: (y - z)^2
     "squared",
     value=lambda z, y: (y - z) ** 2,
     slope=lambda z, y: -2 * (y - z),
@@ -90,37 +108,34 @@ squared_loss = Loss(  # A-linear: (y - z)^2
     smoothness=2.0,
     at_zero=1.0,
 )
-logistic_loss = Loss(  # A-logistic: log(1 + exp(-yz))
+logistic_loss = MarginLoss(  # A-logistic: log(1 + exp(-m))
     "logistic",
-    value=lambda z, y: np.logaddexp(0, -y * z),
-    slope=lambda z, y: -y * expit(-y * z),
-    curvature=lambda z, y: expit(z) * expit(-z),
+    value=lambda m: np.logaddexp(0, -m),
+    slope=lambda m: -expit(-m),
+    curvature=lambda m: expit(m) * expit(-m),
     lipschitz=lambda radius: float(expit(radius)),
     smoothness=0.25,
-    at_zero=log(2),
 )
-zero_one_loss = Loss(  # A-svm: a point on the boundary is not classified
+zero_one_loss = MarginLoss(  # A-svm: a point on the boundary is not classified
     "zero-one",
-    value=lambda z, y: (y * z <= 0).astype(float),
-    slope=_no_slope,
-    curvature=_no_slope,
+    value=lambda m: (m <= 0).astype(float),
+    slope=_not_smooth,
+    curvature=_not_smooth,
     lipschitz=lambda radius: inf,
     smoothness=inf,
-    at_zero=1.0,
 )
-hinge_loss = Loss(  # A-svm: max(0, 1 - yz)
+hinge_loss = MarginLoss(  # A-svm: max(0, 1 - m)
     "hinge",
-    value=lambda z, y: np.maximum(0, 1 - y * z),
-    slope=lambda z, y: np.where(y * z < 1, -y, 0.0),
-    curvature=_no_slope,
+    value=lambda m: np.maximum(0, 1 - m),
+    slope=lambda m: np.where(m < 1, -1.0, 0.0),
+    curvature=_not_smooth,
     lipschitz=lambda radius: 1.0,
     smoothness=inf,
-    at_zero=1.0,
 )
 huber_loss = _huber(0.5)  # Chaudhuri, Monteleoni, Sarwate 2011, (7)
 
 
-class _Distance(Loss):
+class _Distance(RowLoss):
     """||theta - x||_2: a loss of the point itself, without a label (A-geometric-median)."""
 
     def __call__(self, theta, x, y=None):
@@ -132,7 +147,7 @@ class _Distance(Loss):
         return np.divide(away, size, out=np.zeros_like(away), where=size > 0)
 
 
-distance_loss = _Distance("distance", None, None, _no_slope, lambda radius: 1.0, inf, inf)
+distance_loss = _Distance("distance", None, None, _not_smooth, lambda radius: 1.0, inf, inf)
 
 
 def clip_rows(x, bound=1.0):
@@ -142,21 +157,10 @@ def clip_rows(x, bound=1.0):
     return x * np.minimum(1.0, positive("bound", bound) / np.maximum(size, 1e-300))
 
 
-def log_scale(x, low, high):
-    """Columns of x >= 0 with public ranges [low, high], on a log scale, mapped to [-1, 1].
-
-    log(x + high/100) runs from -1 at `low` to 1 at `high`; values outside are clipped to the range.
-    Row by row and from public numbers alone, so it costs no privacy.
-    """
-    x, low, high = real("x", x), nonnegative("low", low), positive("high", high)
-    least, most, at = (np.log(v + high / 100) for v in (low, high, np.clip(x, low, high)))
-    return (2 * at - least - most) / (most - least)
-
-
 def known(loss):
-    """Refuses what is not a Loss."""
-    if not isinstance(loss, Loss):
-        raise ValueError(f"loss must be a Loss, such as logistic_loss, got {loss!r}")
+    """Refuses what is not a RowLoss."""
+    if not isinstance(loss, RowLoss):
+        raise ValueError(f"loss must be a RowLoss, such as logistic_loss, got {loss!r}")
     return loss
 
 
@@ -175,14 +179,28 @@ def checked_rows(x, y, loss):
     return x, y
 
 
+@lru_cache(maxsize=64)
+def for_objective_perturbation(loss):
+    """Refuses a loss outside X-objective-perturbation; its numbers are tried at 4,001 margins."""
+    if not isinstance(loss, MarginLoss) or loss.lipschitz(inf) > 1 or loss.smoothness == inf:
+        raise ValueError(f"loss must be a smooth MarginLoss of slopes in [-1, 0], got {loss.name}")
+    m = np.linspace(-50, 50, 4001)
+    slope, curve = loss.slope(m, 1.0), loss.curvature(m, 1.0)
+    rise, most = np.diff(slope), loss.smoothness * (1 + 1e-9)
+    if slope.min() < -1 or slope.max() > 0 or rise.min() < 0 or curve.min() < 0:
+        raise ValueError(f"loss must be convex with slopes in [-1, 0] in m, got {loss.name}")
+    if rise.max() > most * (m[1] - m[0]) or curve.max() > most:
+        raise ValueError(f"loss must not bend more than its smoothness says, got {loss.name}")
+
+
 def risk_minimum(
     x, y, *, loss=logistic_loss, regularization, centre=0.0, start=0.0, tolerance=1e-10
 ):
-    """theta that minimises mean loss + regularization/2 ||theta - centre||^2, by damped Newton.
+    """theta that minimises mean loss + regularization/2 ||theta - centre||^2.
 
     x (n, d), y (n,), regularization > 0; the loss must have a curvature (squared, logistic, Huber).
     The result's gradient norm is at most `tolerance`, so it is within tolerance/regularization of
-    the exact minimiser (A-erm, X-strong-convexity); where that is not reached: ValueError.
+    the exact minimiser (A-erm, X-strong-convexity); where rounding is larger than that: ValueError.
     """
     if known(loss).smoothness == inf:
         raise ValueError(f"loss must be squared, logistic or Huber here, got {loss.name}")
@@ -196,23 +214,11 @@ def risk_minimum(
     for name, value in (("centre", centre), ("start", start)):
         if np.shape(value) not in ((), (d,)):
             raise ValueError(f"{name} must be a number or have {d} entries, got {value!r}")
-    shift, phi = x @ np.broadcast_to(centre, d), np.zeros(d) + start - centre
-
-    def objective(phi):
-        return loss.value(x @ phi + shift, y).mean() + lam / 2 * phi @ phi
-
-    for _ in range(200):  # phi = theta - centre
-        z = x @ phi + shift
-        gradient = loss.slope(z, y) @ x / n + lam * phi
-        if np.linalg.norm(gradient) <= tolerance:
-            return phi + centre
-        hessian = (x.T * loss.curvature(z, y)) @ x / n + lam * np.eye(d)
-        step, size, here = cho_solve(cho_factor(hessian), gradient), 1.0, objective(phi)
-        enough = 1e-4 * gradient @ step
-        while objective(phi - size * step) > here - size * enough + 1e-14 and size > 1e-9:
-            size /= 2
-        phi = phi - size * step
-    raise ValueError(f"regularization must be larger: no minimum found at {regularization!r}")
+    centre = np.broadcast_to(centre, d)
+    theta, residual = descend(x, y, loss, lam, centre, start - centre, tolerance=tolerance)
+    if residual > tolerance:
+        raise ValueError(f"tolerance must be larger here, got {tolerance!r}: rounding {residual!r}")
+    return theta
 
 
 def optimum_radius(loss, regularization):

@@ -18,13 +18,22 @@ from ._validate import (
     generator,
     nonnegative,
     open_probability,
+    plain,
     positive,
-    positive_probability,
     real,
     scalar,
+    within,
 )
-from .convex import checked_rows, distance_loss, logistic_loss, optimum_radius, risk_minimum
+from .convex import (
+    checked_rows,
+    clip_rows,
+    distance_loss,
+    for_objective_perturbation,
+    logistic_loss,
+    optimum_radius,
+)
 from .gaussian_noise import gaussian_delta, gaussian_sigma
+from .minimise import descend
 
 __all__ = [
     "PrivateFit",
@@ -37,13 +46,14 @@ __all__ = [
     "noisy_gradient_descent",
     "gradient_descent_steps",
     "private_median",
-    "private_median_rank_error",
     "private_geometric_median",
     "identification_bound",
 ]
 
-RESIDUAL = 1e-10  # the solver's gradient norm, certified, never more
+AIM = 1e-12  # the gradient norm at which the solver stops
+RESIDUAL = 1e-9  # the gradient norm that the noise pays for; the rest is room for rounding
 SOLVER_SHARE = 0.01  # of epsilon, spent by objective perturbation on that residual
+WIDEST = 1e4  # largest mean length of b/(n lambda): beyond it rounding would need that room
 
 
 @dataclass(frozen=True)
@@ -99,13 +109,16 @@ def output_perturbation(
     """Find the regularised optimum, add noise, publish (X-output-perturbation).
 
     delta = 0: spherical Laplace noise of scale sensitivity/epsilon. delta > 0: Gaussian noise of
-    standard deviation ``scale`` from the exact curve. The solver's residual is in the sensitivity.
+    standard deviation ``scale`` from the exact curve. The solver's residual is in the sensitivity
+    (X-approximate-minimiser).
     """
     x, y = checked_rows(x, y, loss)
     epsilon, delta = _budget(epsilon, delta)
-    rng = generator("rng", rng)
-    optimum = risk_minimum(x, y, loss=loss, regularization=regularization, tolerance=RESIDUAL)
-    sensitivity = output_sensitivity(len(x), regularization, loss) + 2 * RESIDUAL / regularization
+    rng, lam = generator("rng", rng), _ridge(regularization)
+    if loss.smoothness == inf:
+        raise ValueError(f"loss must be squared, logistic or Huber here, got {loss.name}")
+    optimum, _ = descend(x, y, loss, lam, np.zeros(x.shape[1]), 0.0, tolerance=AIM)
+    sensitivity = output_sensitivity(len(x), lam, loss) + 2 * RESIDUAL / lam
     if delta == 0:
         scale = sensitivity / epsilon
         noise = spherical_laplace(x.shape[1], scale, rng=rng)
@@ -121,37 +134,35 @@ def objective_perturbation(
 ) -> PrivateFit:
     """Minimise mean loss + regularization/2 ||theta||^2 + <b, theta>/n, b random.
 
-    X-objective-perturbation. The loss must have gradients of norm <= 1 everywhere and a curvature
-    (logistic, Huber). delta = 0: b is spherical Laplace of scale ``scale``; delta > 0: Gaussian of
-    standard deviation ``scale``. One percent of epsilon pays for the solver
-    (X-approximate-minimiser). A regularization too weak for epsilon is refused; the message says
-    what is allowed.
+    X-objective-perturbation. The loss must be what its proof needs: a non-increasing convex
+    function of the margin with slopes in [-1, 0] and a curvature (logistic, Huber). delta = 0: b is
+    spherical Laplace of scale ``scale``; delta > 0: Gaussian of standard deviation ``scale``. One
+    percent of epsilon pays for the solver (X-approximate-minimiser). A regularization too weak for
+    epsilon is refused; the message says what is allowed. No refusal depends on what the rows say.
     """
     x, y = checked_rows(x, y, loss)
     epsilon, delta = _budget(epsilon, delta)
-    rng, (n, d) = generator("rng", rng), x.shape
-    lam = scalar("regularization", positive("regularization", regularization))
-    if loss.lipschitz(inf) > 1 or loss.smoothness == inf:
-        raise ValueError(f"loss must be smooth with gradients of norm <= 1, got {loss.name}")
+    rng, (n, d), lam = generator("rng", rng), x.shape, _ridge(regularization)
+    for_objective_perturbation(loss)
     share = SOLVER_SHARE * epsilon
-    tilt = log1p(loss.smoothness / (n * lam))
-    if tilt >= epsilon - share:
+    kappa = log1p(loss.smoothness / (n * lam))
+    if kappa >= epsilon - share:
         least = loss.smoothness / (n * expm1(epsilon - share))
         raise ValueError(f"regularization must be above {least:.4g} here, got {lam!r}")
-    if delta == 0:
-        scale = 2 / (epsilon - share - tilt)
-        b, curve = spherical_laplace(d, scale, rng=rng), _pure_curve(epsilon)
-    else:
-        scale = _objective_sigma(epsilon - share - tilt, delta)
+    left = epsilon - share - kappa
+    scale = _objective_sigma(left, delta) if delta else 2 / left
+    if scale * (sqrt(d) if delta else d) > WIDEST * n * lam:
+        raise ValueError(f"regularization must be larger for so much noise, got {lam!r}")
+    if delta:
         b = rng.normal(0, scale, d)
 
         def curve(at):
-            return objective_perturbation_delta(at, scale, excess=share + tilt)
+            return objective_perturbation_delta(at, scale, excess=share + kappa)
+    else:
+        b, curve = spherical_laplace(d, scale, rng=rng), _pure_curve(epsilon)
 
     # completing the square: <b, theta>/n moves the regulariser's centre to -b/(n lambda)
-    theta = risk_minimum(
-        x, y, loss=loss, regularization=lam, centre=-b / (n * lam), tolerance=RESIDUAL
-    )
+    theta, _ = descend(x, y, loss, lam, -b / (n * lam), np.zeros(d), tolerance=AIM)
     theta = theta + spherical_laplace(d, 2 * RESIDUAL / (lam * share), rng=rng)
     return PrivateFit(theta, epsilon, delta, scale, curve)
 
@@ -166,8 +177,7 @@ def objective_perturbation_delta(epsilon, sigma, *, excess=0.0):
     left = np.asarray(nonnegative("epsilon", epsilon)) - nonnegative("excess", excess)
     at = np.maximum(left, 0.0)
     delta = 2 * gaussian_delta(sigma, at) + gaussian_delta(sigma, at, sensitivity=2.0)
-    delta = np.where(left < 0, 1.0, np.minimum(1.0, delta))
-    return float(delta) if delta.ndim == 0 else delta
+    return plain(np.where(left < 0, 1.0, np.minimum(1.0, delta)))
 
 
 _multiplier = lru_cache(maxsize=1024)(gaussian_sigma)  # of a single Gaussian release
@@ -218,7 +228,7 @@ def noisy_gradient_descent(
     for _ in range(steps):
         gradient = loss.gradient(theta, x, y).mean(0) + rng.normal(0, scale, d)
         theta = theta - rate * gradient
-        theta = theta * min(1.0, radius / max(np.linalg.norm(theta), 1e-300))
+        theta = clip_rows(theta, radius)  # the projection onto the ball
         total += theta
     return PrivateFit(total / steps, epsilon, delta, scale, _gaussian_curve(multiplier))
 
@@ -243,18 +253,6 @@ def private_median(values, *, epsilon, lower, upper, rng):
     return float(rng.uniform(knots[chosen], knots[chosen + 1]))
 
 
-def private_median_rank_error(epsilon, beta, width, least):
-    """Rank error of `private_median` that is exceeded with probability at most beta.
-
-    1 + (2/epsilon) log(width/(least beta)): `width` is that of the interval, `least`
-    the length of the points with utility >= -1 (X-private-median).
-    """
-    ratio = np.asarray(positive("width", width)) / np.asarray(positive("least", least))
-    beta = np.asarray(positive_probability("beta", beta))
-    found = 1 + 2 / np.asarray(positive("epsilon", epsilon)) * np.log(ratio / beta)
-    return float(found) if np.ndim(found) == 0 else found
-
-
 def private_geometric_median(points, candidates, *, epsilon, rng):
     """One of the public `candidates` (m, d) with a small sum of distances to `points`; epsilon-DP.
 
@@ -273,8 +271,12 @@ def identification_bound(epsilon, candidates):
     e^epsilon/(e^epsilon + m - 1), for who knows the output and all other rows (X-identification).
     """
     epsilon = np.asarray(nonnegative("epsilon", epsilon))
-    odds = (count("candidates", candidates) - 1) * np.exp(-epsilon)
-    return float(1 / (1 + odds)) if np.ndim(odds) == 0 else 1 / (1 + odds)
+    return plain(1 / (1 + (count("candidates", candidates) - 1) * np.exp(-epsilon)))
+
+
+def _ridge(regularization):
+    """At least 1e-9, so that the optimum is short enough for rounding to stay below RESIDUAL."""
+    return scalar("regularization", within("regularization", regularization, 1e-9, 1e300))
 
 
 def _budget(epsilon, delta):
@@ -289,8 +291,7 @@ def _pure_curve(budget):
 
     def curve(epsilon):
         gap = budget - np.asarray(nonnegative("epsilon", epsilon))
-        found = np.where(gap > 0, -np.expm1(-np.maximum(gap, 0)) / (1 + np.exp(-budget)), 0.0)
-        return float(found) if found.ndim == 0 else found
+        return plain(0.0 - np.expm1(-np.maximum(gap, 0)) / (1 + np.exp(-budget)))
 
     return curve
 

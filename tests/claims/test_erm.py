@@ -217,14 +217,19 @@ def test_the_median_is_somebody_on_the_line_only():
     x, y = sample(rng, 301, 10)
     y = np.sign(x[:, 0] + 0.3 * x[:, 1])
     theta, alpha = dp.svm_minimum(x, y, regularization=0.01)
-    nearest = np.linalg.norm(theta - x * y[:, None], axis=1).min()
-    assert nearest > 0.5 * np.linalg.norm(theta) > 1
+
+    def nearest(points):  # the least angle between theta and a row, y x, in degrees
+        size = np.linalg.norm(points, axis=1) * np.linalg.norm(theta)
+        return np.degrees(np.arccos(np.clip(points @ theta / size, -1, 1))).min()
+
+    angle, alone = nearest(x * y[:, None]), nearest((alpha * y)[:, None].T @ x)
+    assert angle > 20 and alone < 1e-3  # the weighted sum of the support vectors, and no row
     slip(
         "A-erm-leaks",
         f"the geometric median of three corners of a triangle inscribed in the unit circle is "
-        f"{away:.3f} away from each; an SVM on 301 rows of norm ≤ 1 has ‖θ‖ = "
-        f"{np.linalg.norm(theta):.3f}, {int((alpha > 1e-6).sum())} support vectors, and "
-        f"the nearest row is {nearest:.3f} away",
+        f"{away:.3f} away from each; an SVM on 301 rows in R^10 has "
+        f"{int((alpha > 1e-6).sum())} support vectors, and no row is closer in direction than "
+        f"{angle:.0f}°",
     )
 
 
@@ -349,7 +354,7 @@ def test_spherical_laplace_noise():
             np.eye(3), np.ones(3), epsilon=epsilon, delta=delta, regularization=0.1, rng=rng
         )
         equal(fit.delta_at(epsilon), delta, rtol=1e-9)
-        curve = dp.gaussian(sigma=fit.scale / (dp.output_sensitivity(3, 0.1) + 2e-9))
+        curve = dp.gaussian(sigma=fit.scale / (dp.output_sensitivity(3, 0.1) + 2e-8))
         equal(curve.delta(epsilon), delta, rtol=1e-9)
 
 
@@ -539,9 +544,9 @@ def test_regret_of_noisy_gradient_descent():
     """The mean regret of 60 runs a setting, with five standard errors, against the theorem."""
     rng = np.random.default_rng(17)
 
-    def check(factor):
+    def check(noise, n=200):
         for loss in (dp.logistic_loss, dp.hinge_loss, dp.squared_loss):
-            x, y = sample(rng, 200, 3)
+            x, y = sample(rng, n, 3)
             y = np.sign(x[:, 0] + 1e-9)
             for radius, steps in ((1.0, 3), (2.0, 30)):
                 total = objective(loss, x, y, 0.0)
@@ -566,12 +571,13 @@ def test_regret_of_noisy_gradient_descent():
                 ]
                 regret = np.array([total(f.theta) - best for f in fits])
                 slope = loss.lipschitz(radius)
-                noisy = np.sqrt(slope**2 + 3 * fits[0].scale ** 2)
+                noisy = np.sqrt(slope**2 + noise * 3 * fits[0].scale ** 2)
                 bound = radius * noisy / np.sqrt(steps) + slope * radius / steps
-                at_most(regret.mean() - 5 * regret.std() / 60**0.5, bound * factor)
+                at_most(regret.mean() - 5 * regret.std() / 60**0.5, bound)
 
     check(1.0)
-    must_fail(check, 0.1)
+    check(1.0, n=5)
+    must_fail(check, 0.0, n=5)  # a bound that forgets the noise
 
 
 def median_law(values, epsilon, lower, upper, points):
@@ -582,7 +588,7 @@ def median_law(values, epsilon, lower, upper, points):
     return weight[np.searchsorted(np.sort(values), points, side="right")] / mass
 
 
-@pytest.mark.claim("X-private-median", by=("erm.private_median", "erm.private_median_rank_error"))
+@pytest.mark.claim("X-private-median", by=("erm.private_median",))
 def test_private_median():
     rng = np.random.default_rng(18)
     points = rng.uniform(0, 1, 2000)
@@ -633,7 +639,7 @@ def test_private_median():
             weight /= weight.sum()
             least = np.diff(knots)[off <= 1].sum()
             for beta in np.logspace(-6, 0, 30):
-                bound = dp.private_median_rank_error(epsilon, beta, 1.0, least)
+                bound = 1 + 2 / epsilon * np.log(1 / (least * beta))
                 at_most(weight[off > shrink * bound].sum(), beta)
 
     utility(1.0)

@@ -1,17 +1,34 @@
-"""The private fits: audited on neighbours, against scikit-learn, and on what they refuse."""
+"""The private fits: audited on neighbours, against scikit-learn, and on what they refuse.
+
+Privacy bugs are planted in the source of the fits (`mutant`), and each must be caught, in d > 1.
+"""
+
+import inspect
+import textwrap
 
 import numpy as np
 import pytest
-from scipy.stats import beta
+from scipy.stats import beta, gamma, kstest
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
 import dpnotes as dp
+from dpnotes import experiments, surveys
 
 # Every audit below makes at most 2 one-sided Clopper-Pearson intervals at this level, and there are
-# 9 audits: all together raise a false alarm with probability at most 18 * 5e-8 < 1e-6.
-LEVEL = 5e-8
+# 9 of them and 3 Kolmogorov-Smirnov tests, also at this level: all together raise a false alarm
+# with probability at most 21 * 4e-8 < 1e-6.
+LEVEL = 4e-8
+
+
+def mutant(function, right, wrong, **changed):
+    """`function` with one piece of its source replaced: a bug as somebody would write it."""
+    source = textwrap.dedent(inspect.getsource(function))
+    assert source.count(right) == 1, f"{function.__name__} has no {right!r} any more"
+    names = {**function.__globals__, **changed}
+    exec(compile(source.replace(right, wrong), function.__name__, "exec"), names)
+    return names[function.__name__]
 
 
 def least_delta(one, two, epsilon):
@@ -81,6 +98,238 @@ def test_audit_finds_no_violation_and_finds_half_the_noise(name, monkeypatch):
     with monkeypatch.context() as patch:
         with_half_the_noise(patch)
         assert audit(run(method, options), POSITIVE, NEGATIVE, *target, **check)
+
+
+# ------------------------------------------------------------------ bugs planted in d > 1
+
+
+def neighbours(d):
+    """One row along the diagonal of R^d, with either label: its l1 norm is sqrt(d)."""
+    row = np.full((1, d), d**-0.5)
+    return (row, np.array([1.0])), (row, np.array([-1.0]))
+
+
+def per_coordinate(d, scale, *, rng):
+    """The page's trap: independent Laplace variables, for an l2 sensitivity."""
+    return rng.laplace(0, scale, d)
+
+
+def solved_once():
+    """The solver, remembering its answer for each label vector: only the noise differs."""
+    known = {}
+
+    def solver(x, y, *arguments, **tolerance):
+        if y.tobytes() not in known:
+            known[y.tobytes()] = dp.minimise.descend(x, y, *arguments, **tolerance)
+        return known[y.tobytes()]
+
+    return solver
+
+
+def noisy(**changed):
+    """`output_perturbation` as it is, or with something changed."""
+    return mutant(dp.output_perturbation, "descend(", "solver(", solver=solved_once(), **changed)
+
+
+def test_output_perturbation_with_a_laplace_variable_a_coordinate_is_caught():
+    one, two = neighbours(64)
+    options = dict(epsilon=1.0, regularization=200.0)
+    away = dp.risk_minimum(*one, regularization=200.0)
+    scale = dp.output_sensitivity(1, 200.0)
+
+    def event(theta):  # the likelier neighbour under independent Laplace noise, by a margin
+        return np.abs(theta + away).sum() - np.abs(theta - away).sum() > 1.5 * scale
+
+    def fit(method):
+        return lambda data, rng: method(*data, **options, rng=rng).theta
+
+    check = dict(event=event, rng=np.random.default_rng(34), runs=10_000)
+    assert not audit(fit(noisy()), one, two, 1.0, 0.0, **check)
+    assert audit(fit(noisy(spherical_laplace=per_coordinate)), one, two, 1.0, 0.0, **check)
+
+
+def test_the_length_of_the_noise_is_gamma():
+    """What `output_perturbation` adds to the optimum, in R^6, not what a sampler would."""
+    rng = np.random.default_rng(35)
+    x, y = dp.clip_rows(rng.normal(size=(30, 6))), np.ones(30)
+    optimum = dp.risk_minimum(x, y, regularization=0.3)
+
+    def level(method):
+        fits = [method(x, y, epsilon=0.7, regularization=0.3, rng=rng) for _ in range(3000)]
+        lengths = [np.linalg.norm(f.theta - optimum) / fits[0].scale for f in fits]
+        return kstest(lengths, gamma(6).cdf).pvalue
+
+    assert level(noisy()) > LEVEL
+    assert level(noisy(spherical_laplace=per_coordinate)) < LEVEL
+
+
+def test_solver_noise_hides_what_a_solver_says():
+    """A solver within its promise that writes a label into the last digit (ex-erm-billionth)."""
+    rng = np.random.default_rng(36)
+    x = np.vstack([np.eye(3), -np.eye(3)]) * 0.7
+    one, two = np.ones(6), np.array([-1.0, *np.ones(5)])
+    options = dict(epsilon=1.0, regularization=1.0, loss=dp.huber_loss)
+    grid = dp.erm.RESIDUAL / options["regularization"]
+
+    def tell_tale(x, y, *arguments, **tolerance):
+        theta, size = dp.minimise.descend(x, y, *arguments, **tolerance)
+        odd = y[0] < 0
+        theta[0] = (2 * np.round((theta[0] / grid - odd) / 2) + odd) * grid
+        return theta, size
+
+    def digit(theta):
+        return np.round(theta[0] / grid) % 2 == 1
+
+    def fit(method):
+        return lambda y, rng: method(x, y, **options, rng=rng).theta
+
+    right = mutant(dp.objective_perturbation, "descend(", "descend(", descend=tell_tale)
+    silent = mutant(
+        dp.objective_perturbation,
+        "theta + spherical_laplace(d, 2 * RESIDUAL / (lam * share), rng=rng)",
+        "theta",
+        descend=tell_tale,
+    )
+    check = dict(event=digit, rng=rng, runs=2000)
+    assert not audit(fit(right), two, one, 1.0, 0.0, **check)
+    assert audit(fit(silent), two, one, 1.0, 0.0, **check)
+
+
+def test_solver_noise_has_the_length_that_is_paid_for():
+    rng = np.random.default_rng(37)
+    x, y = dp.clip_rows(rng.normal(size=(20, 5))), np.ones(20)
+
+    def level(right, wrong):
+        found, published = [], []
+
+        def solver(*arguments, **tolerance):
+            theta, size = dp.minimise.descend(*arguments, **tolerance)
+            found.append(theta)
+            return theta, size
+
+        method = mutant(dp.objective_perturbation, right, wrong, descend=solver)
+        for _ in range(1500):
+            published.append(method(x, y, epsilon=2.0, regularization=0.5, rng=rng).theta)
+        scale = 2 * dp.erm.RESIDUAL / (0.5 * 0.01 * 2.0)
+        lengths = np.linalg.norm(np.array(published) - found, axis=1) / scale
+        return kstest(lengths, gamma(5).cdf).pvalue
+
+    assert level("lam * share", "lam * share") > LEVEL
+    assert level("lam * share", "lam * epsilon") < LEVEL
+
+
+def log_ratio(theta, one, two, lam, scale, loss, *, gaussian):
+    """log p_1/p_2 of objective perturbation's exact minimiser at theta (m, d): change variables."""
+
+    def log_density(x, y):
+        z = theta @ x.T
+        b = -(len(y) * lam * theta + loss.slope(z, y) @ x)
+        size = np.linalg.norm(b, axis=1)
+        noise = -(size**2) / (2 * scale**2) if gaussian else -size / scale
+        bend = np.einsum("mi,ij,ik->mjk", loss.curvature(z, y), x, x)
+        return noise + np.linalg.slogdet(bend + len(y) * lam * np.eye(x.shape[1]))[1]
+
+    return log_density(*one) - log_density(*two)
+
+
+def opposite(d):
+    """Neighbours with u against -u, beside a row that says nothing."""
+    x = np.zeros((2, d))
+    x[0, 0] = 1.0
+    return (x, np.ones(2)), (x, np.array([-1.0, 1.0]))
+
+
+def test_half_of_kappa_is_caught_with_pure_noise():
+    """Exact density ratios with the fit's own noise scale: they reach epsilon, and never exceed it.
+
+    The worst output is where u enters the kink: its slope is still -1, and it bends already.
+    """
+    one, two = opposite(3)
+    options = dict(epsilon=1.0, regularization=1.0, loss=dp.huber_loss)
+
+    def largest(method):
+        rng = np.random.default_rng(38)
+        fits = [method(*one, **options, rng=rng) for _ in range(200)]
+        axis = np.zeros((400, 3))
+        axis[:, 0] = np.linspace(0.5 + 1e-9, 1.5, 400)
+        theta = np.vstack([[f.theta for f in fits], axis, -axis])
+        found = log_ratio(theta, one, two, 1.0, fits[0].scale, dp.huber_loss, gaussian=False)
+        return np.abs(found).max() + 0.01  # and what the solver's share may add
+
+    assert 0.999 < largest(dp.objective_perturbation) <= 1.0 + 1e-9
+    assert largest(mutant(dp.objective_perturbation, "- kappa\n", "- kappa / 2\n")) > 1.1
+
+
+def test_half_of_kappa_is_caught_with_gaussian_noise():
+    """delta as the mean of (1 - e^(epsilon - loss))_+ over fits in R^2, the loss of each exact."""
+    one, two = opposite(2)
+    lam, loss, delta = 0.25, dp.huber_loss, 2e-4
+    epsilon = np.log1p(1 / (2 * lam)) + 0.005
+
+    def least(right, wrong, runs):
+        """Six standard errors below the mean; next to nothing goes to the solver here."""
+        rng = np.random.default_rng(39)
+        method = mutant(dp.objective_perturbation, right, wrong, SOLVER_SHARE=1e-4)
+        options = dict(epsilon=epsilon, delta=delta, regularization=lam, loss=loss)
+        fits = [method(*one, **options, rng=rng) for _ in range(runs)]
+        theta = np.array([f.theta for f in fits])
+        found = log_ratio(theta, one, two, lam, fits[0].scale, loss, gaussian=True)
+        gap = np.maximum(-np.expm1(epsilon - found), 0)
+        return gap.mean() - 6 * gap.std() / len(gap) ** 0.5
+
+    assert least("- kappa\n", "- kappa\n", 1000) <= delta
+    assert least("- kappa\n", "- kappa / 2\n", 8000) > delta
+
+
+def test_gradient_descent_never_asks_outside_of_the_ball():
+    """Outside of it the squared loss has gradients that no noise was made for."""
+    rng, x = np.random.default_rng(40), np.eye(4)[[0, 1, 2, 3, 0]]
+    y = np.array([1.0, -1, 1, -1, 1])
+
+    def longest(method):
+        asked = []
+
+        class Spy(dp.RowLoss):
+            def gradient(self, theta, x, y):
+                asked.append((np.linalg.norm(theta), np.abs(super().gradient(theta, x, y)).max()))
+                return super().gradient(theta, x, y)
+
+        spy = Spy(**vars(dp.squared_loss))
+        for _ in range(20):
+            method(x, y, epsilon=0.5, delta=1e-5, steps=8, radius=0.7, loss=spy, rng=rng)
+        return np.max(asked, axis=0) / (0.7, dp.squared_loss.lipschitz(0.7))
+
+    assert (longest(dp.noisy_gradient_descent) <= 1 + 1e-12).all()
+    planted = mutant(dp.noisy_gradient_descent, "clip_rows(theta, radius)", "theta")
+    assert (longest(planted) > 1.05).all()
+
+
+def test_the_private_median_clips():
+    """Values outside of the interval count at its ends, and the answer stays inside."""
+    rng, values = np.random.default_rng(41), np.array([-50.0, -3.0, 0.2, 0.6, 9.0, 80.0])
+
+    def answers(method, values):
+        return np.array(
+            [method(values, epsilon=1.0, lower=0.0, upper=1.0, rng=rng) for _ in range(3000)]
+        )
+
+    def right(method):
+        found = answers(method, values)
+        inside = ((found >= 0) & (found <= 1)).all()
+        clipped = answers(dp.private_median, np.clip(values, 0, 1))
+        return inside and kstest(found, clipped).pvalue > LEVEL
+
+    assert right(dp.private_median)
+    planted = mutant(
+        dp.private_median,
+        'np.clip(np.ravel(real("values", values)), lower, upper)',
+        "np.ravel(values)",
+    )
+    with np.errstate(invalid="ignore"), pytest.raises((AssertionError, ValueError)):
+        assert right(planted)  # an exception that depends on the data is caught all the same
+
+
+# ------------------------------------------------------------------ private selection
 
 
 def test_audit_of_the_private_median():
@@ -159,8 +408,6 @@ def test_rows_and_labels_that_break_the_contract_are_refused():
             fit(x, y, **{**good, "regularization": 0.0})
         with pytest.raises(ValueError, match="loss must be"):
             fit(x, y, **good, loss=dp.hinge_loss)
-    with pytest.raises(ValueError, match="gradients of norm"):
-        dp.objective_perturbation(x, y, **good, loss=dp.squared_loss)
     with pytest.raises(ValueError, match="delta"):
         dp.noisy_gradient_descent(x, y, epsilon=1.0, delta=0.0, steps=3, rng=rng)
     with pytest.raises(ValueError, match="upper"):
@@ -169,6 +416,81 @@ def test_rows_and_labels_that_break_the_contract_are_refused():
         dp.noisy_gradient_descent(
             x, y, epsilon=1.0, delta=0.1, steps=3, loss=dp.zero_one_loss, rng=rng
         )
+
+
+def softly(m):
+    return np.logaddexp(0, -m)
+
+
+def falling(m):
+    return -1 / (1 + np.exp(m))
+
+
+def bent(m):
+    return 1 / (2 + 2 * np.cosh(m))
+
+
+def margin_loss(value=softly, slope=falling, curvature=bent, smoothness=0.25, steepest=1.0):
+    return dp.MarginLoss(
+        "planted", value, slope, curvature, lipschitz=lambda radius: steepest, smoothness=smoothness
+    )
+
+
+OUTSIDE = {
+    "not a function of the margin": dp.squared_loss,
+    "no curvature": dp.hinge_loss,
+    "increasing": margin_loss(lambda m: softly(-m), lambda m: -falling(-m)),
+    "both ways": margin_loss(lambda m: softly(m) + softly(-m), lambda m: falling(m) - falling(-m)),
+    "too steep": margin_loss(slope=lambda m: 2 * falling(m), steepest=2.0),
+    "too steep, and says otherwise": margin_loss(slope=lambda m: 2 * falling(m)),
+    "not convex": margin_loss(slope=lambda m: falling(-m)),
+    "half of its curvature": margin_loss(smoothness=0.125),
+    "half of its curvature, twice": margin_loss(curvature=lambda m: bent(m) / 2, smoothness=0.125),
+}
+
+
+@pytest.mark.parametrize("loss", OUTSIDE.values(), ids=OUTSIDE)
+def test_objective_perturbation_refuses_a_loss_outside_its_proof(loss):
+    options = dict(epsilon=1.0, regularization=1.0, rng=np.random.default_rng(0))
+    with pytest.raises(ValueError, match="loss must"):
+        dp.objective_perturbation(np.eye(2), np.ones(2), **options, loss=loss)
+    found = dp.objective_perturbation(np.eye(2), np.ones(2), **options, loss=margin_loss())
+    assert np.isfinite(found.theta).all()
+
+
+def test_the_solver_always_certifies():
+    """Where it once raised an exception that depended on the data: weak ridges, large epsilon."""
+    rng = np.random.default_rng(42)
+    for k in range(400):
+        n, d = int(rng.choice([1, 2, 5, 50])), int(rng.choice([1, 2, 5, 30]))
+        x = dp.clip_rows(rng.normal(size=(n, d)) * rng.choice([0.01, 1, 10]))
+        y, lam = rng.choice([-1.0, 1.0], n), 10 ** rng.uniform(-7, 2)
+        loss = (dp.logistic_loss, dp.huber_loss, dp.squared_loss)[k % 3]
+        centre = rng.normal(size=d) * 10 ** rng.uniform(-3, 4) * rng.integers(2)
+        start = np.zeros(d)
+        theta, size = dp.minimise.descend(x, y, loss, lam, centre, start, tolerance=dp.erm.AIM)
+        assert size <= dp.erm.RESIDUAL
+        residual = loss.gradient(theta, x, y).mean(0) + lam * (theta - centre)
+        assert np.linalg.norm(residual) <= dp.erm.RESIDUAL
+
+
+def test_nesterov_arrives_where_newton_is_not_allowed_to(monkeypatch):
+    rng = np.random.default_rng(43)
+    x, y = dp.clip_rows(rng.normal(size=(40, 3))), rng.choice([-1.0, 1.0], 40)
+    monkeypatch.setattr(dp.minimise, "_along", lambda gradient, phi, step: phi + 1e-3)
+    for loss in (dp.logistic_loss, dp.huber_loss, dp.squared_loss):
+        for lam in (1e-3, 0.1, 3.0):
+            nothing = np.zeros(3)
+            found = dp.minimise.descend(x, y, loss, lam, nothing, nothing, tolerance=1e-11)
+            assert found[1] <= 1e-11
+
+
+def test_a_ridge_too_weak_for_the_noise_is_refused_before_the_rows_are_looked_at():
+    rng = np.random.default_rng(44)
+    options = dict(epsilon=20.0, delta=1e-300, regularization=1e-8, rng=rng)
+    for scale in (1.0, 1e-9):
+        with pytest.raises(ValueError, match="regularization must be larger"):
+            dp.objective_perturbation(scale * np.eye(2), np.ones(2), **options)
 
 
 def test_extreme_budgets_give_finite_fits():
@@ -183,8 +505,42 @@ def test_extreme_budgets_give_finite_fits():
                 assert found.delta_at(epsilon) <= delta * (1 + 1e-6)
 
 
+@pytest.mark.parametrize("survey", [surveys.voters, surveys.readers])
+def test_surveys_are_scaled_by_codes_alone(survey):
+    x, y = survey()
+    assert x.shape[0] == len(y) in (944, 6366) and set(y) == {-1.0, 1.0}
+    assert np.linalg.norm(x, axis=1).max() <= 1 + 1e-12
+    codes = {surveys.voters: surveys.VOTERS, surveys.readers: surveys.READERS}[survey]
+    assert x.shape[1] == len(codes) + 1
+    assert x[:, -1] == pytest.approx(x.shape[1] ** -0.5)
+
+
+def test_accuracy_on_voters():
+    """Private from end to end; .914 +- .016 in 40 splits, the bounds 4 standard errors below."""
+    x, y = surveys.voters()
+    rng = np.random.default_rng(2)
+    for epsilon, delta, loss, least in (
+        (0.1, 0.0, dp.huber_loss, 0.74),
+        (1.0, 0.0, dp.huber_loss, 0.90),
+        (1.0, 0.0, dp.logistic_loss, 0.895),
+        (1.0, 1e-5, dp.huber_loss, 0.90),
+    ):
+        right = experiments.held_out(
+            dp.objective_perturbation, x, y, loss=loss, epsilon=epsilon, delta=delta, rng=rng
+        )
+        assert right.mean() >= least, (epsilon, delta, loss.name, right.mean())
+    for loss in (dp.squared_loss, dp.logistic_loss, dp.hinge_loss, dp.distance_loss):
+        right = experiments.held_out(
+            dp.noisy_gradient_descent, x, y, loss=loss, epsilon=1.0, delta=1e-5, rng=rng
+        )
+        assert right.mean() >= 0.87, (loss.name, right.mean())
+
+
 def test_accuracy_on_breast_cancer_beside_diffprivlib():
-    """Mean over 40 splits; diffprivlib 0.6.6 reaches .596, .794, .893, .951 (bench/erm.py)."""
+    """Mean over 40 splits, standardised by the training rows for both, which nobody pays for.
+
+    With our ridge and no intercept diffprivlib 0.6.6 reaches .72, .93, .94, .95 (bench/erm.py).
+    """
     x, target = load_breast_cancer(return_X_y=True)
     y, rng, splits = 2.0 * target - 1, np.random.default_rng(2), []
     for _ in range(40):
