@@ -92,6 +92,8 @@ def test(session, question, given):
             hidden = session.tainted = True
             exec(compile(question.hidden, f"hidden tests of {question.id}", "exec"), space)
     except Exception as error:  # a wrong type in a student's answer can raise anything
+        if isinstance(error, Late):
+            session.stop()  # perhaps in the middle of an answer
         return explain(error, hidden, tainted)[:MESSAGE] or "a test of this question failed"
     return ""
 
