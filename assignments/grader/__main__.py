@@ -1,4 +1,4 @@
-"""python -m assignments.grader build | grade | gradescope | leaks | mutants (see their `--help`)."""
+"""python -m assignments.grader build | grade | gradescope | leaks | mutants; see each `--help`."""
 
 import argparse
 import os
@@ -7,7 +7,17 @@ import time
 from pathlib import Path
 
 from . import (
-    check, gradescope, leaks, marks, masters, mutants, report, run, sandbox, similar, submissions,
+    check,
+    gradescope,
+    leaks,
+    marks,
+    masters,
+    mutants,
+    report,
+    run,
+    sandbox,
+    similar,
+    submissions,
 )  # fmt: skip
 
 
