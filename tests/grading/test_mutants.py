@@ -48,7 +48,7 @@ def test_every_question_has_mutants(name):
         question = masters.grading(cell).get("grade_id")
         if question in tested:
             found = list(mutants.of_answer(question, MARKERS.sub("", cell.source)))
-            assert len({m.source for m in found}) == len(found) >= 5
+            assert len({m.source for m in found}) == len(found) >= 2
             tested.remove(question)
     assert not tested
 
