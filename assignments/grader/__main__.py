@@ -1,4 +1,4 @@
-"""python -m assignments.grader build | grade | gradescope | leaks; see `--help` of each."""
+"""python -m assignments.grader build | grade | gradescope | leaks | mutants; see each `--help`."""
 
 import argparse
 import os
@@ -6,7 +6,19 @@ import sys
 import time
 from pathlib import Path
 
-from . import check, gradescope, leaks, marks, masters, report, run, sandbox, similar, submissions
+from . import (
+    check,
+    gradescope,
+    leaks,
+    marks,
+    masters,
+    mutants,
+    report,
+    run,
+    sandbox,
+    similar,
+    submissions,
+)  # fmt: skip
 
 
 def arguments():
@@ -49,7 +61,9 @@ def arguments():
         "leaks", help="look for solutions and hidden tests in what is published"
     )
     leaks.add_argument("folders", nargs="+", type=Path)
-    for command in (build, mark, zipped, leaks):
+    changed = commands.add_parser("mutants", help="do the tests notice a changed answer?")
+    changed.add_argument("name")
+    for command in (build, mark, zipped, leaks, changed):
         command.add_argument(
             "--masters", default=Path("assignments"), type=Path, help="the folder of masters"
         )
@@ -115,6 +129,8 @@ def main():
         sys.exit("\n".join(f"{where}: shows {name}, {q}" for where, name, q in found) or 0)
     if given.command == "gradescope":
         return gradescope.write(given.name, given.masters, given.out)
+    if given.command == "mutants":
+        return mutants.main(given.masters, given.name)
     limits = sandbox.Limits(given.cell_seconds, given.total_seconds)
     if given.command == "build":
         return build(given, limits)

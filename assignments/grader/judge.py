@@ -36,20 +36,24 @@ class Late(Exception):
     """Reading or testing took too long on the grader's side."""
 
 
+CLOCK, PROCESSOR = (signal.ITIMER_REAL, signal.SIGALRM), (signal.ITIMER_PROF, signal.SIGPROF)
+
+
 @contextmanager
-def alarm(seconds):
-    """Stop what runs here after so many seconds."""
+def alarm(seconds, timer):
+    """Stop what runs here after so many seconds, by the clock or of this process's own work."""
 
     def ring(*_):
         raise Late("it took too long")
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    which, number = timer
+    before = signal.signal(number, ring)
+    signal.setitimer(which, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(which, 0)
+        signal.signal(number, before)
 
 
 def explain(error, hidden, tainted):
@@ -86,12 +90,14 @@ def test(session, question, given):
     try:
         session.begin_test()
         tainted = session.tainted
-        with alarm(session.limits.cell_seconds + 5):
+        with alarm(session.limits.cell_seconds + 5, CLOCK):
             bind(session, question, space)
             exec(compile(question.source, f"public tests of {question.id}", "exec"), space)
             hidden = session.tainted = True
             exec(compile(question.hidden, f"hidden tests of {question.id}", "exec"), space)
     except Exception as error:  # a wrong type in a student's answer can raise anything
+        if isinstance(error, Late):
+            session.stop()  # perhaps in the middle of an answer
         return explain(error, hidden, tainted)[:MESSAGE] or "a test of this question failed"
     return ""
 
@@ -127,7 +133,7 @@ def walk(session, submission, master, failed, log):
 def mark(master, entry, limits, launcher):
     """Everything about one submission as plain data; `launcher` starts the student's Python."""
     try:
-        with alarm(limits.read_seconds):
+        with alarm(limits.read_seconds, PROCESSOR):
             submission = submissions.read(*entry, master)
     except Late:
         submission = submissions.unreadable(*entry, "Late")

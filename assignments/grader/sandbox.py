@@ -28,12 +28,12 @@ class Limits:
     file_mb: int = 64  # of one file, and of all of /tmp
     files: int = 20_000  # in /tmp and /dev/shm together
     restarts: int = 6
-    read_seconds: float = 20  # for reading one submission's file
+    read_seconds: float = 20  # of processor time, for reading one submission's file
     grader_mb: int = 1024  # what reading and testing one submission may add to the grader's memory
 
     def wall_seconds(self):
         """After this time the grader gives up on a submission, whatever it is doing."""
-        return self.total_seconds + self.read_seconds + 2 * self.cell_seconds + 30
+        return self.total_seconds + 4 * self.read_seconds + 2 * self.cell_seconds + 30
 
     def of_process(self):
         megabyte = 2**20

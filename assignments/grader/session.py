@@ -112,6 +112,8 @@ class Session:
 
     def alive(self):
         """Start, or start again and replay what ran before."""
+        if self.process and self.process.poll() is not None:
+            self.stop()  # it was ended between two questions
         while self.process is None:
             self.start()
             for source in self.given:

@@ -24,6 +24,8 @@ LOOK_AT = re.compile(
     r"|gc\.get_objects|/proc|gradebook\.db|HIDDEN TESTS|__import__|importlib)\b"
 )
 
+SAMPLERS = re.compile(r"\.((?:standard_)?(?:exponential|gamma)|laplace|gumbel|rvs)\(")
+
 
 @dataclass
 class Submission:
@@ -237,10 +239,18 @@ def answers(cells, master):
     return found, flags
 
 
+def pictured(source):
+    """Whether a cell draws: there, to compare with the package is welcome."""
+    return re.search(r"\b(plt|ax|axes|fig|figure)\.", source)
+
+
 def suspicions(sources, master):
     """Things for a person to look at; none of them changes a mark."""
     own = [s for s in sources if not any(same(s, c.source) for c in master.student.cells)]
     flags = [f"mentions {word}" for word in sorted({w for s in own for w in LOOK_AT.findall(s)})]
+    usual = {w for c in master.notebook.cells for w in SAMPLERS.findall(c.source)}
+    ready = {w for s in own for w in SAMPLERS.findall(s)} - usual
+    flags += [f"samples with {word}" for word in sorted(ready)]
     for source in own:
         try:
             tree = ast.parse(source)
@@ -262,4 +272,6 @@ def suspicions(sources, master):
         flags += [f"replaces {name}" for name in sorted(patched)]
         if graded - master.with_package and PACKAGE.search(source):
             flags.append(f"calls dpnotes in {', '.join(sorted(graded))}")
+        elif not graded and PACKAGE.search(source) and not pictured(source):
+            flags.append("calls dpnotes in a cell of its own")
     return list(dict.fromkeys(flags))

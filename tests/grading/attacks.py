@@ -55,6 +55,20 @@ cheat(
     f"G['send'] = forge\nfor name in {FUNCTIONS}:\n    globals()[name] = lambda *a, **k: np.zeros(20_000)",
     name="forged names",
 )  # fmt: skip
+cheat(
+    HOOK + "def forge(stream, message):\n"
+    "    if 'found' in message:\n        message['found'] = {name: {'error': 'spied' * 10**6} for name in message['found']}\n"
+    "    real(stream, message)\nG['send'] = forge",
+    name="forged errors of names",
+)  # fmt: skip
+answer(
+    "def smallest_epsilon(p, q):\n    raise ValueError('x')\nready = lambda rng, n: rng.standard_exponential(n)",
+    18, "samples with standard_exponential", name="ready-made sampler",
+)  # fmt: skip
+extra(
+    "import dpnotes as d\nrr = d.randomized_response",
+    FULL, "calls dpnotes in a cell of its own", name="package in a helper cell",
+)  # fmt: skip
 
 
 @case(16)

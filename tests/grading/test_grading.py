@@ -33,6 +33,7 @@ OTHERS = [
     "nested", "ada (ada.ipynb)", "ada (ada.md)", "ada (laplace.ipynb)", "ada (ada.ipynb) (2)",
 ]  # fmt: skip
 LIMITS = sandbox.Limits(cell_seconds=10, total_seconds=180, memory_mb=700, read_seconds=10)
+PATIENT = sandbox.Limits(cell_seconds=120, total_seconds=900)  # on a busy machine, too
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -61,6 +62,7 @@ def run(master, tmp_path_factory):
         server.setblocking(False)
         with pytest.raises(BlockingIOError):
             server.accept()
+    subprocess.run(["rm", "-rf", folder / "nested"], check=True)  # too deep for Python's own
     return results, expected, out
 
 
@@ -95,7 +97,7 @@ def honest_run(master, tmp_path_factory):
         notebook = solved(master)
         honest.change(notebook, name)
         (folder / f"{name}.ipynb").write_text(json.dumps(notebook))
-    return runner.grade("laplace", folder, out, ROOT / "assignments", LIMITS, jobs=2)
+    return runner.grade("laplace", folder, out, ROOT / "assignments", PATIENT, jobs=2)
 
 
 @pytest.mark.parametrize("name", honest.STYLES)
@@ -115,6 +117,10 @@ def test_memory_that_no_limit_counts_is_refused(run):
 def test_what_hidden_tests_ask_is_not_told(run):
     page = feedback(run[2], "tells_hidden_inputs")
     assert "spied" not in page and "0.9" not in page
+
+
+def test_forged_texts_are_cut(run):
+    assert len(feedback(run[2], "forged errors of names")) < 10_000
 
 
 def test_proofs_in_added_cells_reach_the_marker(run):
@@ -178,7 +184,7 @@ def test_feedback_has_no_hidden_test(run, master):
         page = feedback(out, student)
         assert not any(line in page for line in hidden)
         assert "<script" not in page
-    assert "your code raised ValueError" in feedback(out, "public answers by heart")
+    assert "a test that is not shown" in feedback(out, "public answers by heart")
     assert "spied" not in feedback(out, "public answers by heart")
     assert "&lt;script&gt;" in feedback(out, "markup in a message")
 
@@ -207,25 +213,21 @@ def grade_command(folder, out, *more):
 
 
 def test_stopped_and_started_again(master, tmp_path):
+    """Killed at three moments (before any result, after one, after two): the same table."""
     few(tmp_path / "in", master)
-    stopped = subprocess.Popen(
-        grade_command(tmp_path / "in", tmp_path / "out"),
-        cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    while stopped.poll() is None and not list((tmp_path / "out").glob("results/*.json")):
-        time.sleep(0.02)
-    os.killpg(stopped.pid, signal.SIGKILL)
-    stopped.wait()
-    assert not (tmp_path / "out" / "grades.csv").exists()
-    subprocess.run(
-        grade_command(tmp_path / "in", tmp_path / "out"), cwd=ROOT, check=True, capture_output=True
-    )
-    subprocess.run(
-        grade_command(tmp_path / "in", tmp_path / "again", "--jobs", "1"),
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-    )
+    command = grade_command(tmp_path / "in", tmp_path / "out")
+    sign, results = tmp_path / "out" / "assignment.txt", tmp_path / "out" / "results"
+    for moment in (0, 1, 2):
+        stopped = subprocess.Popen(
+            [*command, "--jobs", "1"], cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL
+        )
+        wait_for(lambda n=moment: sign.exists() and len(list(results.glob("*.json"))) >= n)
+        os.killpg(stopped.pid, signal.SIGKILL)
+        stopped.wait()
+        assert not (tmp_path / "out" / "grades.csv").exists()
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    at_once = grade_command(tmp_path / "in", tmp_path / "again")
+    subprocess.run(at_once, cwd=ROOT, check=True, capture_output=True)
     table = (tmp_path / "out" / "grades.csv").read_bytes()
     assert table == (tmp_path / "again" / "grades.csv").read_bytes()
     assert table.count(b"\n") == 5 or table.count(b"\r\n") == 5
@@ -233,9 +235,7 @@ def test_stopped_and_started_again(master, tmp_path):
     by_hand = table.decode().replace("ada,laplace.ipynb,2,2,2,,3", "ada,laplace.ipynb,2,2,2,5.5,3")
     assert by_hand != table.decode()
     (tmp_path / "out" / "grades.csv").write_bytes(by_hand.encode())
-    subprocess.run(
-        grade_command(tmp_path / "in", tmp_path / "out"), cwd=ROOT, check=True, capture_output=True
-    )
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     assert (tmp_path / "out" / "grades.csv").read_bytes() == by_hand.encode()
     assert "5.5 of 6" in (tmp_path / "out" / "feedback" / "ada.html").read_text()
 
@@ -276,7 +276,7 @@ def inside_of(pid):
     return found if any("inside.py" in " ".join(p.cmdline()) for p in found) else []
 
 
-def wait_for(what, seconds=120):
+def wait_for(what, seconds=300):
     """The first answer that is not empty."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
