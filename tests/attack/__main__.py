@@ -4,6 +4,7 @@ import argparse
 import sys
 import time
 
+from .cases import CASES
 from .run import attack, report
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -13,10 +14,7 @@ parser.add_argument("--seed", type=int, default=int(time.time()))
 parser.add_argument("--processes", type=int, default=2)
 arguments = parser.parse_args()
 print(f"seed {arguments.seed}, settings {arguments.settings}", flush=True)
-found = attack(
-    range(arguments.first, arguments.first + arguments.settings),
-    arguments.seed,
-    arguments.processes,
-)
+tasks = [*CASES, *range(arguments.first, arguments.first + arguments.settings)]
+found = attack(tasks, arguments.seed, arguments.processes)
 report(found)
 sys.exit(any(verdict.misses for verdict in found))

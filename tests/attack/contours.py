@@ -24,9 +24,8 @@ MOST_NODES = 6000
 class Line:
     """The terms of the trapezoid sum on one line."""
 
-    def __init__(self, moments, side, c, e, log_tail, stretch):
+    def __init__(self, moments, side, c, period, e, log_tail):
         self.side, self.kept = side, moments.kept()
-        period = stretch * self._period(moments, side, c, e, log_tail)
         self.c, self.h = arb(c), 2 * arb.pi() / arb(period)
         d = 1e-3 * min(abs(c), 1 + c)
         k = [moments.log_real(c + s) for s in (-d, 0, d)]
@@ -39,20 +38,6 @@ class Line:
                 return
             height *= 2.5
         raise TooLongError
-
-    @staticmethod
-    def _period(moments, side, c, e, log_tail):
-        ends = [0.0] if side > 0 else [-1.0, 0.0]
-        free = c * np.array([0.1, 0.3, 0.5, 0.7, 0.85, 1.15, 1.4, 2.0, 3.0, 6.0])
-        if side < 0:
-            free = free[free > -1]
-        rivals = [(r, 0.0) for r in ends] + [(r, moments.log_real(r)) for r in free.tolist()]
-        best = {True: inf, False: inf}
-        for r, value in rivals:
-            if np.isfinite(value) and r != c:
-                need = max(value - r * e - log_tail + NATS, 1.0) / abs(r - c)
-                best[r > c] = min(best[r > c], need)
-        return max(best.values())
 
     def _fill(self, moments, height, enough):
         """All terms until they are negligible; False if that is beyond this height."""
@@ -85,12 +70,41 @@ class Line:
         return 1 - self.kept + tail if self.side > 0 else 1 - tail
 
 
+def lines(moments, side, c, e, log_tail, nats, room):
+    """[(period, c)], the shortest first: abscissas whose aliases are below exp(-nats) of the tail
+    by Chernoff's bounds at other abscissas of a table; and whose terms are at most exp(room) times
+    those at the saddle point."""
+    steps = np.concatenate([np.geomspace(0.01, 0.8, 12), [1.0], np.geomspace(1.1, 8.0, 9)])
+    table = c * steps if side > 0 else -1 / (1 + (-1 / c - 1) / steps)
+    value = np.array([_or_inf(moments, x) for x in table.tolist()])
+    ends = [0.0] if side > 0 else [-1.0, 0.0]
+    rivals = np.concatenate([ends, table])
+    need = np.concatenate([np.zeros(len(ends)), value]) - rivals * e - log_tail + nats
+    gap = rivals[None, :] - table[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        period = np.maximum(need, 1.0)[None, :] / np.abs(gap)
+    above, below = (np.where(side, period, inf).min(axis=1) for side in (gap > 0, gap < 0))
+    size = value - table * e - np.log(np.abs(table)) - np.log1p(table)
+    period = np.where(size < size.min() + room, np.maximum(above, below), inf)
+    order = np.argsort(period)
+    if not np.isfinite(period[order[0]]):
+        raise TooLongError
+    return [(float(period[i]), float(table[i])) for i in order]
+
+
+def _or_inf(moments, c):
+    try:
+        return moments.log_real(c)
+    except TooLongError:
+        return inf
+
+
 def _log_abs(x):
     size = x.abs_upper()
     return float(size.log()) if size > 0 else -inf
 
 
-def _saddle(moments, side, e):
+def saddle(moments, side, e):
     """c that makes exp(K(c) - ce)/|c(c+1)| least, and the logarithm there."""
 
     def value(t):
@@ -131,15 +145,15 @@ def _lines(parts, way, e, prec):
     d = 1e-4
     mean = (moments.log_real(d) - moments.log_real(0.0)) / d
     side = 1 if e >= mean else -1
-    c, log_tail = _saddle(moments, side, e)
+    c, log_tail = saddle(moments, side, e)
     d = 1e-3 * min(abs(c), 1 + c)
     k = [moments.log_real(c + s) for s in (-d, 0, d)]
     curvature = (k[0] + k[2] - 2 * k[1]) / d**2 + 1 / c**2 + 1 / (1 + c) ** 2
     log_tail -= 0.5 * log(2 * pi * max(curvature, 1e-300)) + 3
-    other = c * 1.17 if side > 0 else -1 / (1 + (-1 / c - 1) * 1.15)
+    (one, c), (two, other), *_ = lines(moments, side, c, e, log_tail, NATS, 60.0)
     return [
-        Line(moments, side, c, e, log_tail, 1.0),
-        Line(moments, side, other, e, log_tail, 1.13),
+        Line(moments, side, c, one, e, log_tail),
+        Line(moments, side, other, 1.13 * two, e, log_tail),
     ]
 
 

@@ -168,6 +168,8 @@ def _tradeoff(verdict, oracle):
 
 def _renyi(verdict, oracle):
     """Right to 1e-11 of itself."""
+    if verdict.query.at == inf:
+        raise TooLongError
     value, truth = verdict.answer[1], oracle.renyi(verdict.query.at)
     oracle.name = "moments"
     if truth == inf or value == inf:

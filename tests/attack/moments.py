@@ -5,7 +5,7 @@ A sampled step is E_q G^n with n = z+1 (the person's law first) or -z, G the rat
 to q; its quadrature nodes are few-digit dyadic numbers, so they are exact in both.
 """
 
-from math import ceil, log, pi, sqrt
+from math import ceil, exp, log, pi, sqrt
 
 import numpy as np
 from flint import acb, acb_mat, arb, ctx
@@ -40,13 +40,13 @@ class Moments:
     def _log_real(self, part, c):
         if part.counted:
             logs = [_float_log(p) + c * _float_log(p / q) for p, q in self.laws[part] if p > 0 < q]
-            return _log_sum(np.array(logs))
+            return log_sum(np.array(logs))
         if part.plain_gaussian:
             return c * (c + 1) / part.value[0] ** 2 / 2
         if part.plain_laplace:
             return float(_laplace(1 / arb(part.value[0]), arb(c)).log())
         log_g, log_w = self._coarse(part, c)
-        return _log_sum(log_w + self._power(c) * log_g)
+        return log_sum(log_w + self._power(c) * log_g)
 
     def _power(self, c):
         return c + 1 if self.way > 0 else -c
@@ -58,11 +58,11 @@ class Moments:
             log_w = np.log(w / 4) - (u + end) / 2
             u = np.concatenate([u, [-end, end]])
             log_w = np.concatenate([log_w, [log(0.5), log(0.5) - end]])
-            return _log_ratio(u, part.rate), log_w
+            return log_ratio(u, part.rate), log_w
         x, h = gaussian_nodes(part, self._power(c), 0.0, 40.0)
         sigma = part.value[0]
         return (
-            _log_ratio((x - 0.5) / sigma**2, part.rate),
+            log_ratio((x - 0.5) / sigma**2, part.rate),
             -0.5 * (x / sigma) ** 2 + log(h / sigma / sqrt(2 * pi)),
         )
 
@@ -105,7 +105,7 @@ class Moments:
             return whole, whole, -np.inf
         a, n = 1 / part.value[0], self._power(c)
         u = np.linspace(-a, a, 4001)
-        log_g = _log_ratio(u, part.rate) if part.rate < 1 else u
+        log_g = log_ratio(u, part.rate) if part.rate < 1 else u
         ends = np.logaddexp(n * log_g[0], n * log_g[-1] - a) - log(2)
         g = -(u + a) / 2 - log(4) + (n + 1) * log_g - u - log(part.rate)
         top = g.max()
@@ -142,6 +142,8 @@ class Moments:
             us = [(arb(x) - arb(0.5)) / sigma**2 for x in xs.tolist()]
             front = arb(step) / sigma / (2 * arb.pi()).sqrt()
             ws = [front * (-((arb(x) / sigma) ** 2) / 2).exp() for x in xs.tolist()]
+        if len(us) * height / float(h) > MOST_WORK:
+            raise TooLongError
         logs = [(1 + rate * (u.exp() - 1)).log() for u in us]
         weights = [w * (n * g).exp() for w, g in zip(ws, logs, strict=True)]
         turn = h if self.way > 0 else -h
@@ -149,6 +151,7 @@ class Moments:
 
 
 BLOCK = 16
+MOST_WORK = 4e6
 
 
 def _powers(weights, turns):
@@ -189,14 +192,22 @@ def gaussian_nodes(part, n, height, digits):
     h = float(np.max(2 * pi * a / gain))
     h = 2.0 ** np.floor(np.log2(h)) * np.floor(8 * h / 2.0 ** np.floor(np.log2(h))) / 8
     width = sqrt(2 * digits) * sigma
-    first, last = np.floor((min(0.0, n) - width) / h), ceil((max(0.0, n) + width) / h)
+    first, last = np.floor((leftmost(part, n) - width) / h), ceil((max(0.0, n) + width) / h)
     if last - first > 300_000:
         raise TooLongError
     j = np.arange(first, last + 1)
     x = j * h
-    weight = -0.5 * (x / sigma) ** 2 + n * _log_ratio((x - 0.5) / sigma**2, part.rate)
+    weight = -0.5 * (x / sigma) ** 2 + n * log_ratio((x - 0.5) / sigma**2, part.rate)
     inside = np.flatnonzero(weight > weight.max() - digits)
     return x[inside[0] : inside[-1] + 1], h
+
+
+def leftmost(part, n):
+    """Modes of phi(x) G(x)^n solve x = n share(x): no further left than this."""
+    if n >= 0:
+        return 0.0
+    odds = part.rate * exp(-0.5 / part.value[0] ** 2)
+    return n * odds / (1 - part.rate + odds)
 
 
 def laplace_edges(end, power, most):
@@ -215,13 +226,14 @@ def laplace_nodes(end, power, most):
     return u.ravel(), (half * w).ravel()
 
 
-def _log_ratio(u, rate):
+def log_ratio(u, rate):
     """log(1 - rate + rate e^u) in doubles."""
     small = np.log1p(rate * np.expm1(np.minimum(u, 30.0)))
+    u = np.maximum(u, -600.0)
     return np.where(u < 30, small, u + log(rate) + np.log1p((1 - rate) / rate * np.exp(-u)))
 
 
-def _log_sum(x):
+def log_sum(x):
     top = x.max()
     return float(top + np.log(np.exp(x - top).sum()))
 

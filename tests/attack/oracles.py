@@ -11,12 +11,14 @@ lattice     the rest: losses rounded to lattices that bracket the truth
 """
 
 from dataclasses import replace
+from functools import lru_cache
 from math import inf
 
 from flint import arb, ctx
 
 from . import closed, pairs
-from .contours import contour_delta
+from .contours import contour_delta, saddle
+from .lattices import lattice_delta
 from .moments import Moments
 from .quadrature import TooLongError
 
@@ -60,7 +62,27 @@ class Oracle:
             return "binomial", lambda way, e, near: closed.binomial_delta(single, way, e)
         if self.shape:
             return "pair", lambda way, e, near: pairs.pair_delta(self.shape, way, e)
-        return "contour", lambda way, e, near: contour_delta(parts, way, e, near)
+        return "contour", self._contour_or_lattice
+
+    def _contour_or_lattice(self, way, e, near):
+        bounds = [self._chernoff(w, float(near if near is not None else e)) for w in self.ways]
+        mine = self._chernoff(way, float(near if near is not None else e))
+        if mine < max(bounds) - 60:
+            return arb(0).union(arb(mine).exp())
+        if self.name == "contour":
+            try:
+                return contour_delta(self.parts, way, e, near)
+            except TooLongError:
+                self.name = "lattice"
+        return lattice_delta(self.parts, way, e, near)
+
+    @lru_cache(maxsize=8)  # noqa: B019
+    def _chernoff(self, way, e):
+        """log of a bound on delta, if no loss is infinite (0 otherwise)."""
+        moments = Moments(self.parts, way)
+        if moments.kept() < 1 or e <= 0:
+            return 0.0
+        return saddle(moments, 1, e)[1]
 
     @staticmethod
     def _two_sided(part):

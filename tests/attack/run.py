@@ -3,6 +3,7 @@
 import multiprocessing as mp
 import resource
 import signal
+import sys
 import time
 from collections import defaultdict
 from multiprocessing.connection import wait
@@ -17,7 +18,7 @@ from .quadrature import TooLongError
 
 __all__ = ["attack", "report"]
 
-ANSWER_SECONDS, ORACLE_SECONDS, MOST_MEMORY = 20, 20, 4 * 2**30
+ANSWER_SECONDS, ORACLE_SECONDS, MOST_MEMORY = 20, 8, 4 * 2**30
 
 
 def _alarm(*_):
@@ -82,9 +83,10 @@ class _Worker:
 
 def attack(tasks, seed=1, processes=2, quiet=False):
     """Verdicts of all tasks, in the order in which they end."""
-    tasks, verdicts, busy, idle = iter(tasks), [], {}, []
+    tasks, verdicts, busy, idle = list(tasks), [], {}, []
     workers = [_Worker(seed) for _ in range(processes)]
-    bar = tqdm(total=getattr(tasks, "__length_hint__", lambda: None)(), disable=quiet)
+    bar = tqdm(total=len(tasks), disable=quiet)
+    tasks = iter(tasks)
 
     def feed(worker):
         task = next(tasks, None)
@@ -117,6 +119,8 @@ def attack(tasks, seed=1, processes=2, quiet=False):
             busy = {pipe: w for pipe, w in busy.items() if w is not worker}
             if verdict is not None:
                 verdicts.append(verdict)
+                if not quiet:
+                    _print(verdict)
             bar.update()
             bar.set_postfix(misses=sum(bool(v.misses) for v in verdicts))
             feed(worker)
@@ -127,8 +131,15 @@ def attack(tasks, seed=1, processes=2, quiet=False):
     return verdicts
 
 
+def _print(verdict):
+    """Each miss as a line to paste."""
+    for miss in verdict.misses:
+        tqdm.write(f"{verdict.query.code()}\n    # {verdict.oracle}: {miss}", file=sys.stdout)
+        sys.stdout.flush()
+
+
 def report(verdicts):
-    """The table by class, and every miss as a line to paste."""
+    """The table by class."""
     classes = defaultdict(list)
     for verdict in verdicts:
         classes[rename(verdict.query.parts)].append(verdict)
@@ -153,6 +164,3 @@ def report(verdicts):
     for verdict in verdicts:
         used[verdict.oracle] += 1
     print("\noracles:", ", ".join(f"{name} {n}" for name, n in sorted(used.items())))
-    for verdict in verdicts:
-        for miss in verdict.misses:
-            print(f"\n{verdict.query.code()}\n    # {verdict.oracle}: {miss}")
