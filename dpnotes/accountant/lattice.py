@@ -21,6 +21,8 @@ __all__ = []
 
 SIZE = 2**20  # of the FFT, at most
 MOST_CELLS = 500_000  # of one step
+FFT_NOISE = 4.0  # norm-wise error of a transform, and of a power, in units of EPS
+CELL_NOISE = 1e-14  # relative error of the probabilities of one step: quadrature and round-off
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class Spread:
     log_down: np.ndarray
     c: float
     log_front: float  # of the FFT's round-off, as log of an error in delta: log_front - c e
+    relative: float  # error of the probabilities that were moved
     log_alias: float
 
     def log_bounds(self, epsilon):
@@ -64,6 +67,7 @@ class Spread:
         """
         value, loss = self.curve.log_delta(epsilon), self.curve.loss
         noise = float(np.logaddexp(self.log_front - self.c * epsilon, self.log_alias))
+        noise = float(np.logaddexp(noise, value + np.log(self.relative)))
         if epsilon >= loss[-2]:  # one value left: its probability, to a relative error
             noise = value + np.log(1e-11)
         lost = np.array([noise])
@@ -149,7 +153,10 @@ def window(parts, start):
         spacing = unit / np.floor(unit / spacing)
     size = 2 ** int(np.ceil(np.log2(period / spacing + 64)))
     top = sum(k * (step.top() + spacing) for step, k in parts)
-    return Grid(c, spacing, size, int(np.floor(start[1] / spacing)) - size // 16, top, width)
+    first = int(np.floor(start[1] / spacing)) - size // 16
+    if spacing * size >= width:  # the whole support, from its least loss on
+        first = int(np.floor(sum(k * step.bottom() for step, k in parts) / spacing)) - 8
+    return Grid(c, spacing, size, first, top, width)
 
 
 def anchor(parts, start):
@@ -167,15 +174,25 @@ def spread(parts, start):
     grid = window(parts, start)
     laws = [(step.cells(grid.spacing, grid.c), k) for step, k in parts]
     log_p, log_mass, variance = convolved(laws, grid, 0.0)
+    rounds = sum(k for _, k in parts)
+    count = min(grid.size, 1 / (2 * grid.c * grid.spacing) + 1)
+    log_front = float(log_mass + np.log(FFT_NOISE * EPS * (5 + rounds) * np.sqrt(count)))
+    check_mass(log_p, log_front, grid)
     inside = grid.c * (grid.loss - start[1]) < 200
     moving = variance > 1e-14 * grid.spacing**2
     lam = min(1.5 / np.sqrt(variance), 2 / grid.spacing) if moving else 0.0
     moved = [
         convolved(laws, grid, sign * lam)[0][inside] if lam else log_p[inside] for sign in (1, -1)
     ]
-    loss, log_p = grid.loss[inside], log_p[inside]
-    rounds = sum(k for _, k in parts)
-    count = min(grid.size, 1 / (2 * grid.c * grid.spacing) + 1)
-    log_front = float(log_mass + np.log(EPS * (20 + rounds) * np.sqrt(count)))
+    relative = CELL_NOISE * rounds + EPS * (abs(log_mass) + abs(grid.c * start[1]))
     log_alias = start[2] + np.log(1e-13) if grid.spacing * grid.size < grid.width else -np.inf
-    return Spread(curve(loss, log_p), lam, *moved, grid.c, log_front, log_alias)
+    found = curve(grid.loss[inside], log_p[inside])
+    return Spread(found, lam, *moved, grid.c, log_front, relative, log_alias)
+
+
+def check_mass(log_p, log_front, grid):
+    """All probabilities sum to at most 1, whatever part of the support the window holds: mass that
+    was wrapped to where it does not belong is seen here, for the tilt weighs it up."""
+    floor = log_front - grid.c * grid.loss[0]
+    if log_sum_exp(log_p) > np.logaddexp(1e-6, floor + np.log(grid.size)):
+        raise ArithmeticError("mass was wrapped on the lattice: please report this composition")
