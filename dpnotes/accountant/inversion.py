@@ -4,8 +4,10 @@ from math import exp, expm1, inf, log, log1p
 
 import numpy as np
 
-from . import contour, jumps, lattice, one_step
+from . import contour, finite_sums, jumps, lattice, one_step
+from .curves import Exact
 from .enclosure import intersected, is_wide
+from .step import Finite
 
 __all__ = []
 
@@ -33,6 +35,8 @@ class Integral:
             found = intersected(found, jumps_delta(self.parts, epsilon, start[2]))
         if is_wide(found, POOR):
             found = intersected(found, lattice_delta(self.parts, epsilon, start))
+        if is_wide(found, POOR):
+            found = intersected(found, certain_delta(self.parts, epsilon, start[2]))
         return found
 
     def epsilon(self, delta):
@@ -49,6 +53,8 @@ class Integral:
         found = intersected(found, jumps_epsilon(self.parts, log(delta)))
         if is_wide(found, POOR):
             found = intersected(found, lattice_epsilon(self.parts, log(delta)))
+        if is_wide(found, POOR):
+            found = intersected(found, certain_epsilon(self.parts, log(delta)))
         return found
 
     def is_below(self, epsilon, delta):
@@ -177,30 +183,56 @@ def certify(line, side, epsilon, target):
 
 
 def lattice_delta(parts, epsilon, start):
-    """(low, delta, high) from the lattice; Chernoff's bound where that is less."""
-    low, value, high = lattice.spread(parts, lattice.anchor(parts, start)).log_bounds(epsilon)
-    high = min(high, contour.log_chernoff(parts, epsilon, start[2]) + log1p(1e-12))
-    least = contour.least_delta(parts, epsilon) if high > log(0.5) else 0.0
-    low = max(exp(low), least)
-    return low, min(max(exp(min(value, high)), low), 1.0), min(1.0, exp(high))
+    """(low, delta, high) from the lattice, or None."""
+    spread = lattice.spread(parts, lattice.anchor(parts, start))
+    if spread is None:
+        return None
+    low, value, high = (exp(min(0.0, bound)) for bound in spread.log_bounds(epsilon))
+    return low, min(max(value, low), high), high
 
 
 def lattice_epsilon(parts, target):
-    """(low, e, high) with log delta(e) = target, from the lattice."""
+    """(low, e, high) with log delta(e) = target, from the lattice, or None."""
     start = contour.saddle_for(parts, 1, target)
     for _ in range(3):
         spread = lattice.spread(parts, start)
+        if spread is None:
+            return None
         value, loss = spread.curve.epsilon(target), spread.curve.loss
         if loss[0] + 0.01 * np.ptp(loss) < value or value <= 0:
             break
         start = (contour.saddle_at(parts, 1, value)[0], value, target)
-    low, high = 0.0, contour.chernoff_epsilon(parts, target)
+    low, high = 0.0, inf
     for width in 1e-13 * abs(value) * 4.0 ** np.arange(24):
         if spread.log_bounds(value + width)[2] <= target:
-            high = min(high, value + width)
+            high = value + width
             break
     for width in 1e-12 * abs(value) * 2.0 ** np.arange(40):
         if spread.log_bounds(value - width)[0] >= target:
             low = value - width
             break
     return low, min(value, high), high
+
+
+def certain_delta(parts, epsilon, log_guess):
+    """What holds of every composition: no less than any of its steps alone (post-processing), no
+    more than Chernoff's bound, and near 1 no less than its mirror image allows."""
+    alone = max(single(step).delta(epsilon)[0] for step, _ in parts)
+    low = max(alone, contour.least_delta(parts, epsilon))
+    high = exp(min(0.0, contour.log_chernoff(parts, epsilon, log_guess) + log1p(1e-12)))
+    high = max(high, 1e-300)
+    return low, high, high
+
+
+def certain_epsilon(parts, target):
+    """The same for the inverse."""
+    low = max(single(step).epsilon(exp(target))[0] for step, _ in parts)
+    high = max(low, contour.chernoff_epsilon(parts, target))
+    return low, high, high
+
+
+def single(step):
+    """One step alone."""
+    if isinstance(step, Finite):
+        return Exact(finite_sums.enumerated(((step, 1),)), 2e-13 * max(map(abs, step.losses)))
+    return one_step.Single(step)

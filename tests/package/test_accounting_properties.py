@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import dpnotes as dp
 from dpnotes.accountant import contour, inversion
-from dpnotes.accountant.step import Gaussian, Laplace
+from dpnotes.accountant.laplace import Laplace
+from dpnotes.accountant.step import Gaussian
 from evidence import at_most, equal, holds, must_fail
 from strategies import close_laws, finite_laws
 
