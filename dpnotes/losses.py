@@ -11,10 +11,11 @@ from math import exp, fsum, log1p
 import numpy as np
 
 from ._validate import distribution, nonnegative, positive, probability, scalar, within
+from .accountant.laplace import Laplace
 from .accountant.law import mixed_loss
 from .accountant.privacy_loss import PrivacyLoss
 from .accountant.sampled_gaussian import SampledGaussian
-from .accountant.step import Finite, Gaussian, Laplace
+from .accountant.step import Finite, Gaussian
 
 __all__ = ["finite", "gaussian", "laplace", "randomized_response", "subsample"]
 

@@ -12,6 +12,7 @@ its own line. The factor Phi is smooth, so J(c + iy) decays fast.
 """
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise, product
 from math import exp, hypot, inf, lgamma, log, pi, prod, sqrt
 
@@ -87,14 +88,15 @@ class Between(SampledGaussian):
         """The weight is an integral of Gaussians, and abs(phi(a + ib)) = exp(b^2/2) phi(a)."""
         return 0.5 * (height / self.sigma) ** 2 + 0.5 * (height / self.width) ** 2
 
-    def _window(self, c):
+    @lru_cache(maxsize=64)  # noqa: B019 (of a frozen value, and few)
+    def _spans(self, c):
         """Up to REACH widths beyond both edges: what lies there has no weight to speak of. If a
         tilt makes it the most of all, the sum over nodes bounds it from above."""
         end = self.high + REACH * self.width
         if self.low > 0:
-            return self.low - REACH * self.width, end
-        low, high = super()._window(c)
-        return low, min(high, end)
+            return ((self.low - REACH * self.width, end),)
+        spans = [(a, min(b, end)) for a, b in super()._spans(c) if a < end]
+        return tuple(spans)
 
     def _at(self, x, log_weight):
         law = super()._at(x, log_weight + self._log_weight(x))
@@ -161,7 +163,7 @@ def split(parts, loss, span, log_delta):
     room, rounds = log_delta - NOTHING, sum(k for _, k in parts)
     choices, omitted = [], [room]
     for step, k in parts:
-        if not (isinstance(step, SampledGaussian) and step.sign > 0):
+        if not (isinstance(step, SampledGaussian) and step.side > 0):
             choices.append([(0.0, ((step, k),))])
             continue
         few, *jumps = classes(step, k, loss, span, room - log(rounds))
@@ -266,7 +268,7 @@ def first_epsilon(parts, log_delta):
     alone = [
         one_step.epsilon(step, exp(log_delta - log(k)))
         for step, k in parts
-        if isinstance(step, SampledGaussian) and step.sign > 0
+        if isinstance(step, SampledGaussian) and step.side > 0
     ]
     least = max(alone, default=0.0)
     epsilon = least or contour.saddle_for(parts, 1, log_delta)[1]

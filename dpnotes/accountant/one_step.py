@@ -8,7 +8,8 @@ from scipy.special import erfcx, ndtr, ndtri
 
 from .law import EPS
 from .sampled_gaussian import SampledGaussian
-from .step import Finite, Gaussian, Laplace
+from .laplace import Laplace
+from .step import Finite, Gaussian
 
 __all__ = []
 
@@ -103,7 +104,7 @@ def log_delta(step, epsilon):
     unsampled, rate = base(step)[0], getattr(step, "rate", 1.0)
     if rate == 1:
         return unsampled(epsilon)
-    if step.sign > 0:
+    if step.side > 0:
         return log(rate) + unsampled(_amplified(epsilon, rate))
     left = rate - (1 - rate) * expm1(epsilon) if epsilon < 700 else -1.0
     return log(left) + unsampled(epsilon + log(rate) - log(left)) if left > 0 else -inf
@@ -122,7 +123,7 @@ def epsilon(step, delta):
         return base(step)[1](delta)
     if delta >= rate:
         return 0.0
-    if step.sign > 0:
+    if step.side > 0:
         unsampled = base(step)[1](delta / rate)
         small = log1p(rate * expm1(min(unsampled, 500.0)))
         return small if unsampled < 500 else unsampled + log(rate)

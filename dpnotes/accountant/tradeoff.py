@@ -17,8 +17,9 @@ from math import exp, expm1, inf, log
 import numpy as np
 
 from . import contour, finite_sums, lattice, one_step
-from .curves import Binomial, Exact, Integral
+from .curves import Binomial, Exact
 from .direction import method
+from .inversion import Integral
 from .thresholds import (
     NEVER,
     NoLineError,

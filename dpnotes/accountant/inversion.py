@@ -1,0 +1,238 @@
+"""delta(epsilon) and epsilon(delta) by the contour integral, as enclosures (low, value, high)."""
+
+from math import exp, expm1, inf, log, log1p
+
+import numpy as np
+
+from . import contour, finite_sums, jumps, lattice, one_step
+from .curves import Exact
+from .enclosure import intersected, is_wide
+from .step import Finite
+
+__all__ = []
+
+GOOD = 1e-10  # relative width of an enclosure that ends the search for a better one
+POOR = 1e-8  # and beyond which the lattice is asked, too
+TRUSTED = 0.02  # relative error of a tail beyond which a line says nothing
+
+
+class Integral:
+    """The contour integral: plain; split by the number of rare large losses, if those spoil it;
+    or, where the integrand decays too slowly, the lattice. The narrowest enclosure is returned."""
+
+    def __init__(self, parts):
+        self.parts = parts
+
+    def delta(self, epsilon):
+        start = contour.saddle_at(self.parts, 1, epsilon)
+        far = start[2] < -790 or start[1] < (1 - 1e-9) * epsilon  # no saddle point is that far out
+        if far and contour.log_chernoff(self.parts, epsilon, start[2]) < -700:
+            return 0.0, 0.0, 1e-300
+        side = 1 if start[2] < log(0.5) else -1
+        on = start if side > 0 else contour.saddle_at(self.parts, side, epsilon)
+        found = contour_delta(contour.line(self.parts, side, on), side, epsilon)
+        if is_wide(found, GOOD):
+            found = intersected(found, jumps_delta(self.parts, epsilon, start[2]))
+        if is_wide(found, POOR):
+            found = intersected(found, lattice_delta(self.parts, epsilon, start))
+        if is_wide(found, POOR):
+            found = intersected(found, certain_delta(self.parts, epsilon, start[2]))
+        return found
+
+    def epsilon(self, delta):
+        differ = sum(k * log1p(-one_step.total_variation(step)) for step, k in self.parts)
+        if delta >= -expm1(differ):  # delta(0) <= 1 - prod (1 - TV): couple each step
+            return 0.0, 0.0, 0.0
+        side = 1 if delta <= 0.5 else -1
+        found = contour_epsilon(self.parts, side, log(delta) if side > 0 else log1p(-delta))
+        if not is_wide(found, GOOD):
+            return found
+        near_zero = (found is not None and found[1] == 0) or self._may_need_none(delta)
+        if near_zero and self.delta(0.0)[2] <= delta:
+            return 0.0, 0.0, 0.0
+        found = intersected(found, jumps_epsilon(self.parts, log(delta)))
+        if is_wide(found, POOR):
+            found = intersected(found, lattice_epsilon(self.parts, log(delta)))
+        if is_wide(found, POOR):
+            found = intersected(found, certain_epsilon(self.parts, log(delta)))
+        return found
+
+    def is_below(self, epsilon, delta):
+        """Whether a line shows delta(epsilon) <= delta."""
+        start = contour.saddle_at(self.parts, 1, epsilon)
+        found = contour_delta(contour.line(self.parts, 1, start), 1, epsilon)
+        return found is not None and found[2] <= delta
+
+    def _may_need_none(self, delta):
+        """Whether the saddle-point approximation says that delta(0) is below or near delta."""
+        return contour.saddle_at(self.parts, 1, 0.0)[2] < log(delta) + 1
+
+
+def contour_delta(line, side, epsilon):
+    """(low, delta, high) at e from a line, or None if that says nothing."""
+    if line is None:
+        return None
+    log_tail, _, above, below = line.sums(epsilon)
+    if not max(above, below) <= TRUSTED:
+        return None
+    tail = exp(log_tail)
+    found = tail * (1 - below), tail, min(1.0, tail * (1 + above))
+    if side > 0:
+        return found
+    most = 1 - found[0]  # the trapezoid over-reports 1 - delta
+    return 1 - found[2], most, most
+
+
+def jumps_delta(parts, epsilon, log_guess):
+    """(low, delta, high) from lines for each number of rare large losses, or None."""
+    for _ in range(5):
+        lines = jumps.draw(parts, epsilon, log_guess)
+        if lines is None:
+            return None
+        found, guess = contour_delta(lines, 1, epsilon), log_guess
+        log_guess = lines.sums(epsilon)[0]
+        if abs(log_guess - guess) < 5:
+            break
+    return found
+
+
+def contour_epsilon(parts, side, target):
+    """(low, e, high) with log tail(e) = target, or None if no line is good there.
+
+    Newton's steps stay on one line while it is good; a new one is drawn where they leave it, and
+    half way back where even its error bound is below the target.
+    """
+    c, epsilon, _ = contour.saddle_for(parts, side, target)
+    epsilon, good = max(0.0, epsilon), 0.0
+    for _ in range(25):
+        line = contour.line(parts, side, (c, epsilon, target))
+        if line is None:
+            return None
+        value, state = newton(line, side, epsilon, target)
+        if state == "found":
+            low, value, high = certify(line, side, value, target)
+            return low, value if side > 0 else high, high  # left, the trapezoid under-reports e
+        if state == "unknown":
+            return None
+        if state == "moved":
+            good, epsilon = epsilon, value
+        else:  # too far to the right
+            epsilon = 0.5 * (good + epsilon)
+        c = contour.saddle_at(parts, side, epsilon)[0]
+    return None
+
+
+def jumps_epsilon(parts, target):
+    """(low, e, high) with log delta(e) = target from such lines, or None; drawn anew where Newton
+    moved far from where they are good."""
+    epsilon = jumps.first_epsilon(parts, target)
+    for _ in range(12 if epsilon > 0 else 0):
+        lines = jumps.draw(parts, epsilon, target)
+        if lines is None:
+            return None
+        value, state = newton(lines, 1, epsilon, target)
+        if state == "found" and abs(value - epsilon) <= 0.1 * epsilon:
+            return certify(lines, 1, value, target)
+        if state == "unknown":
+            return None
+        epsilon = value if state != "beyond" else 0.5 * epsilon
+    return None
+
+
+def newton(line, side, epsilon, target):
+    """Solve log tail(e) = target, e >= 0, on one line: the values of K serve all iterations.
+
+    Returns e and "found", "moved" (a new line is needed there), "beyond" or "unknown".
+    """
+    start, last = epsilon, np.inf
+    for _ in range(50):
+        value, slope, above, below = line.sums(epsilon)
+        if not max(above, below) <= TRUSTED:
+            if epsilon != start:
+                return epsilon, "moved"
+            beyond = side > 0 and value + log1p(above) < target
+            return epsilon, "beyond" if beyond else "unknown"
+        step = side * (value - target) / exp(slope - value)
+        step = min(max(step, -0.25 * line.period), 0.25 * line.period)
+        old, epsilon = epsilon, max(0.0, epsilon + step)
+        small = abs(epsilon - old) <= 1e-11 * epsilon
+        if epsilon == old or small and abs(step) >= 0.25 * last:
+            break
+        last = abs(step)
+    return epsilon, "found"
+
+
+def certify(line, side, epsilon, target):
+    """(low, e, high): at high the upper bound of delta is below the target, at low the lower."""
+    value, slope, above, below = line.sums(epsilon)
+    pad = 1e-15 * abs(epsilon) + 1e-300
+    ends = []
+    for way in (-1, 1):
+        width = pad + 1.01 * max(above, below) / exp(slope - value)
+        for _ in range(60):
+            end = epsilon + way * width
+            if end < 0:  # no less than 0 is asked for
+                break
+            value_end, _, up, down = line.sums(end)
+            error = log1p(up) if way * side > 0 else (log1p(-down) if down < 1 else -inf)
+            if way * side * (value_end + error - target) <= 0:
+                break
+            width *= 2
+        ends.append(end)
+    return ends[0], epsilon, ends[1]
+
+
+def lattice_delta(parts, epsilon, start):
+    """(low, delta, high) from the lattice, or None."""
+    spread = lattice.spread(parts, lattice.anchor(parts, start))
+    if spread is None:
+        return None
+    low, value, high = (exp(min(0.0, bound)) for bound in spread.log_bounds(epsilon))
+    return low, min(max(value, low), high), high
+
+
+def lattice_epsilon(parts, target):
+    """(low, e, high) with log delta(e) = target, from the lattice, or None."""
+    start = contour.saddle_for(parts, 1, target)
+    for _ in range(3):
+        spread = lattice.spread(parts, start)
+        if spread is None:
+            return None
+        value, loss = spread.curve.epsilon(target), spread.curve.loss
+        if loss[0] + 0.01 * np.ptp(loss) < value or value <= 0:
+            break
+        start = (contour.saddle_at(parts, 1, value)[0], value, target)
+    low, high = 0.0, inf
+    for width in 1e-13 * abs(value) * 4.0 ** np.arange(24):
+        if spread.log_bounds(value + width)[2] <= target:
+            high = value + width
+            break
+    for width in 1e-12 * abs(value) * 2.0 ** np.arange(40):
+        if spread.log_bounds(value - width)[0] >= target:
+            low = value - width
+            break
+    return low, min(value, high), high
+
+
+def certain_delta(parts, epsilon, log_guess):
+    """What holds of every composition: no less than any of its steps alone (post-processing), no
+    more than Chernoff's bound, and near 1 no less than its mirror image allows."""
+    alone = max(single(step).delta(epsilon)[0] for step, _ in parts)
+    low = max(alone, contour.least_delta(parts, epsilon))
+    high = exp(min(0.0, contour.log_chernoff(parts, epsilon, log_guess) + log1p(1e-12)))
+    high = max(high, 1e-300)
+    return low, high, high
+
+
+def certain_epsilon(parts, target):
+    """The same for the inverse."""
+    low = max(single(step).epsilon(exp(target))[0] for step, _ in parts)
+    high = max(low, contour.chernoff_epsilon(parts, target))
+    return low, high, high
+
+
+def single(step):
+    """One step alone."""
+    if isinstance(step, Finite):
+        return Exact(finite_sums.enumerated(((step, 1),)), 2e-13 * max(map(abs, step.losses)))
+    return one_step.Single(step)
