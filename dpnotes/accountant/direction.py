@@ -3,12 +3,12 @@
 Every answer is an enclosure (low, value, high).
 """
 
+from functools import cached_property, lru_cache
 from math import exp, expm1, inf, log, log1p
 
-import numpy as np
-
 from . import contour, finite_sums, one_step
-from .curves import Binomial, Exact, Integral
+from .binomial import ALL, Binomial
+from .curves import Integral
 from .law import EPS
 from .step import Finite
 
@@ -34,6 +34,11 @@ class Direction:
         self.infinite = 0.0 - expm1(self.log_kept)  # P(L = inf); not -0.0
         self.given = () if certain else tuple((step.given_finite(), k) for step, k in parts)
 
+    @cached_property
+    def exact(self):
+        """The method that sums infinite losses, too, exactly; or None."""
+        return exact_sum(self.parts) if self.given else None
+
     def finite_top(self):
         """The largest finite loss."""
         if any(step.top() == inf and not step.infinite for step, _ in self.parts):
@@ -41,6 +46,8 @@ class Direction:
         return sum(k * step.extent(1.0)[1] for step, k in self.parts)
 
     def delta(self, epsilon):
+        if self.exact:
+            return self.exact.delta(epsilon)
         if self.infinite == 1 or epsilon >= self.top:
             return (self.infinite,) * 3
         if not self.infinite:
@@ -58,6 +65,8 @@ class Direction:
     def epsilon(self, delta):
         if delta == 1:
             return 0.0, 0.0, 0.0
+        if self.exact:
+            return self.exact.epsilon(delta)
         room = 4 * EPS * delta if self.infinite else 0.0  # the round-off of delta - infinite
         if delta < self.infinite - room:
             return inf, inf, inf
@@ -105,6 +114,8 @@ class Direction:
         (epsilon, delta)-DP with room for its round-off, and for that of log delta < 0."""
         if self.infinite or not 0 < delta < 1 or not 0 < epsilon < inf:
             return False
+        if self.exact:
+            return self.exact.meets(epsilon, delta, 1)
         curve, target = method(self.parts), (1 + EPS) * log(delta)
         if isinstance(curve, one_step.Single):
             return curve.log_bound(epsilon, 1) < target
@@ -127,10 +138,15 @@ def method(parts):
     step, k = parts[0]
     if len(parts) == 1 and k == 1 and one_step.has_closed_form(step):
         return one_step.Single(step)
-    if all(isinstance(step, Finite) for step, _ in parts):
-        if len(parts) == 1 and len(step.losses) == 2:
-            return Binomial(step, k)
-        exact = finite_sums.enumerated(parts)
-        if exact is not None:
-            return Exact(exact, 2e-13 * float(np.abs(exact.loss).max()))
     return Integral(parts)
+
+
+@lru_cache(maxsize=8)
+def exact_sum(parts):
+    """The exact sum of this composition, infinite losses and all, or None."""
+    if all(isinstance(step, Finite) for step, _ in parts):
+        step, k = parts[0]
+        if len(parts) == 1 and len(step.losses) == 2 and k > ALL:
+            return Binomial(step, k)
+        return finite_sums.enumerated(parts)
+    return None
