@@ -12,7 +12,7 @@ falls up to pi, and so bounds what lies beyond the last node that is computed.
 """
 
 from functools import lru_cache
-from math import asin, ceil, exp, expm1, floor, log, log1p, pi, sqrt, tanh
+from math import asin, ceil, exp, expm1, floor, inf, log, log1p, pi, sqrt, tanh
 
 import numpy as np
 from scipy.special import expit, gammaln
@@ -44,7 +44,8 @@ def deviance(x, log_mean, far):
     """x log(x/mean) - x + mean >= 0 with far = x - mean, and a bound on its round-off. Near x =
     mean, of v = far/mean: mean times the series of (1+v) log(1+v) - v. The mean may underflow."""
     mean = np.exp(log_mean)
-    v = far / np.maximum(mean, 1e-300)
+    with np.errstate(over="ignore"):
+        v = far / np.maximum(mean, 1e-300)
     near = np.abs(v) < 0.2
     v = np.where(near, v, 0.0)
     series = np.zeros_like(v)
@@ -84,7 +85,9 @@ def log_law(j, k, logit, noise=0.0):
     value += 0.5 * np.log(k / (2 * np.pi * inner * (k - inner))) - up - down
     value = np.where(j == 0, k * log_q, np.where(j == k, k * log_p, value))
     variance = np.maximum(k * exp(log_p + log_q), 1e-300)
-    slope = np.minimum(np.abs(far) / variance, np.abs(np.log(inner / (k - inner)) - logit) + 1)
+    with np.errstate(over="ignore"):
+        steep = np.abs(far) / variance
+    slope = np.minimum(steep, np.abs(np.log(inner / (k - inner)) - logit) + 1)
     error = np.abs(far) * noise + far_error * slope + up_error + down_error
     error += EPS * (32 + 4 * np.abs(np.log(inner)) + 8 * np.abs(value))
     return value, error
@@ -156,24 +159,33 @@ class Binomial(Kept):
         mean = self.k * float(expit(self.logit))
         ends = [(x, 60 + 14 * sqrt(x * (1 - x / self.k) + 1)) for x in (n, mean)]
         (n, near), (mean, wide) = ends
+        right = min(near, 60 - 45 / min(self._fall(n, 1, side), -1e-9))
         if side > 0:
             first = max(n - 3, mean - wide)
-            last = n + near if n > mean else mean + wide
+            last = n + right if n > mean else mean + wide
         else:
-            first = n - near if n < mean else mean - wide
-            last = min(n + near, max(mean + wide, n + 3))
+            left = min(near, 60 - 45 / min(self._fall(n, -1, side), -1e-9))
+            first = n - left if n < mean else mean - wide
+            last = min(n + right, max(mean + wide, n + 3))
         first = min(max(0, int(first)), self.k - 3)
         return first, min(self.k, max(int(last), first + 3))
+
+    def _fall(self, n, way, side):
+        """log of the quotient of the terms at n + way and n (before the threshold: of all r)."""
+        if way > 0:
+            fall = log((self.k - n) / (n + 1)) if n < self.k else -inf
+            return fall + self.logit - (self.gap if side < 0 else 0.0)
+        return (log(n / (self.k - n + 1)) if n > 0 else -inf) - self.logit
 
     def _omitted(self, exact, epsilon, side, first, last):
         """Geometric series over the terms beyond both ends, whose quotients fall outwards."""
         k, total = self.k, 0.0
         beyond = max(0.0, float(exact.loss[-1]) - epsilon)
         if last < k:
-            quotient = log((k - last) / (last + 1)) + self.logit - (self.gap if side < 0 else 0)
-            total += _series(exact.log_p[-1] - (beyond if side < 0 else 0), quotient)
+            start = exact.log_p[-1] - (beyond if side < 0 else 0)
+            total += _series(start, self._fall(last, 1, side))
         if first > 0 and (side < 0 or exact.loss[0] > epsilon):
-            total += _series(exact.log_p[0], log(first / (k - first + 1)) - self.logit)
+            total += _series(exact.log_p[0], self._fall(first, -1, side))
         return total
 
     def _from_nodes(self, epsilon, side, n):

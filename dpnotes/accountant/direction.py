@@ -6,7 +6,7 @@ Every answer is an enclosure (low, value, high).
 from functools import cached_property, lru_cache
 from math import exp, expm1, inf, log, log1p
 
-from . import contour, finite_sums, one_step
+from . import contour, finite_sums, laplace_sums, one_step
 from .binomial import ALL, Binomial
 from .curves import Integral
 from .law import EPS
@@ -149,4 +149,4 @@ def exact_sum(parts):
         if len(parts) == 1 and len(step.losses) == 2 and k > ALL:
             return Binomial(step, k)
         return finite_sums.enumerated(parts)
-    return None
+    return laplace_sums.sums(parts)

@@ -77,9 +77,11 @@ class Kept:
         self.parts = parts
         log_kept = sum(k * log1p(-step.infinite) for step, k in parts)
         self.log_kept, pad = log_kept, -8 * EPS * log_kept
-        self.kept = outward(exp(log_kept - pad), exp(log_kept + pad))
         missing = -expm1(log_kept)
-        self.missing = outward(missing * (1 - 16 * EPS), missing * (1 + 16 * EPS))
+        self.kept, self.missing = (1.0, 1.0), (0.0, 0.0)
+        if missing:
+            self.kept = outward(exp(log_kept - pad), exp(log_kept + pad))
+            self.missing = outward(missing * (1 - 16 * EPS), missing * (1 + 16 * EPS))
 
     def delta(self, epsilon):
         """(low, value, high); the value is the safe end."""
@@ -92,10 +94,9 @@ class Kept:
             rest = self.rest(epsilon)
         below = self.missing[0] + self.kept[0] * tail[0], 1 - self.kept[1] * rest[1]
         above = self.missing[1] + self.kept[1] * tail[1], 1 - self.kept[0] * rest[0]
-        if self.missing[1] == 0:  # nothing was added, nothing rounded
-            return max(tail[0], nextafter(below[1], -inf), 0.0), min(
-                tail[1], nextafter(above[1], inf), 1.0
-            )
+        if self.missing[1] == 0:  # then only 1 - r was rounded
+            low, high = outward(below[1], above[1])
+            return max(tail[0], low), min(tail[1], high, 1.0)
         low, high = outward(max(below) * (1 - 4 * EPS), min(above) * (1 + 4 * EPS))
         return low, min(high, 1.0)
 
