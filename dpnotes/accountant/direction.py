@@ -3,12 +3,11 @@
 Every answer is an enclosure (low, value, high).
 """
 
+from functools import cached_property, lru_cache
 from math import exp, expm1, inf, log, log1p
 
-import numpy as np
-
-from . import contour, finite_sums, one_step
-from .curves import Binomial, Exact
+from . import contour, finite_sums, laplace_sums, one_step
+from .binomial import ALL, Binomial
 from .enclosure import intersected, safe
 from .inversion import Integral
 from .law import EPS
@@ -43,6 +42,11 @@ class Direction:
         self.infinite = 0.0 - expm1(self.log_kept)  # P(L = inf); not -0.0
         self.given = () if certain else tuple((step.given_finite(), k) for step, k in parts)
 
+    @cached_property
+    def exact(self):
+        """The method that sums infinite losses, too, exactly; or None."""
+        return exact_sum(self.parts) if self.given else None
+
     def finite_top(self):
         """The largest finite loss."""
         if any(step.top() == inf and not step.infinite for step, _ in self.parts):
@@ -51,6 +55,8 @@ class Direction:
 
     def delta(self, epsilon):
         """(low, value, high) that hold delta(epsilon), the value on the safe side."""
+        if self.exact:
+            return self.exact.delta(epsilon)
         top = self.finite_top() if self.infinite else self.top
         if self.infinite == 1 or epsilon >= top + _round_off_of_losses(self.parts, top):
             return self._rounded((self.infinite,) * 3)
@@ -68,6 +74,8 @@ class Direction:
         """(low, value, high) that hold epsilon(delta), the value on the safe side."""
         if delta == 1:
             return 0.0, 0.0, 0.0
+        if self.exact:
+            return self.exact.epsilon(delta)
         room = 4 * EPS * delta if self.infinite else 0.0  # the round-off of delta - infinite
         if delta < self.infinite - room:
             return inf, inf, inf
@@ -117,6 +125,8 @@ class Direction:
         (epsilon, delta)-DP with room for its round-off, and for that of log delta < 0."""
         if self.infinite or not 0 < delta < 1 or not 0 < epsilon < inf:
             return False
+        if self.exact:
+            return self.exact.meets(epsilon, delta, 1)
         curve, target = method(self.parts), (1 + EPS) * log(delta)
         if isinstance(curve, one_step.Single):
             return curve.log_bound(epsilon, 1) < target
@@ -139,10 +149,15 @@ def method(parts):
     step, k = parts[0]
     if len(parts) == 1 and k == 1 and one_step.has_closed_form(step):
         return one_step.Single(step)
-    if all(isinstance(step, Finite) for step, _ in parts):
-        if len(parts) == 1 and len(step.losses) == 2:
-            return Binomial(step, k)
-        exact = finite_sums.enumerated(parts)
-        if exact is not None:
-            return Exact(exact, 2e-13 * float(np.abs(exact.loss).max()))
     return Integral(parts)
+
+
+@lru_cache(maxsize=8)
+def exact_sum(parts):
+    """The exact sum of this composition, infinite losses and all, or None."""
+    if all(isinstance(step, Finite) for step, _ in parts):
+        step, k = parts[0]
+        if len(parts) == 1 and len(step.losses) == 2 and k > ALL:
+            return Binomial(step, k)
+        return finite_sums.enumerated(parts)
+    return laplace_sums.sums(parts)

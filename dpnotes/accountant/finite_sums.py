@@ -1,17 +1,22 @@
-"""Losses with finitely many values: exact sums.
+"""Losses with finitely many values: exact sums, whose only error is round-off, and that bounded.
 
-If the total loss takes the values l_0 < l_1 < ..., delta(e) is linear in exp(e) between them and
-all of it follows from two sums of positive terms from the right (``Curve``). Two-point steps
-(randomized response) have binomial weights; few finite steps are enumerated.
+If the total loss takes the values l_i with probabilities p_i, and is infinite with probability 1 -
+kept, then with t(e) = sum_i p_i (1 - exp(e - l_i))_+ and its complement r(e) = sum_i p_i min(1,
+exp(e - l_i)), both sums of positive terms given that the loss is finite,
+
+    delta(e) = 1 - kept + kept t(e) = 1 - kept r(e).
+
+Every l_i and log p_i carries a bound on its error, and both sums move outwards with them. Two-point
+steps (randomized response) have binomial weights (``binomial``); few finite steps are enumerated.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
-from math import comb
+from functools import cached_property, lru_cache
+from math import comb, exp, expm1, inf, log, log1p, nextafter
 
 import numpy as np
-from scipy.special import gammaln
 
+from .law import EPS, log_sum_exp
 from .step import Finite
 
 __all__ = []
@@ -60,63 +65,165 @@ def curve(loss, log_p):
     return Curve(loss, log_p, log_weight, log_tail)
 
 
-@lru_cache(maxsize=1)
-def few_stirling_errors():
-    """log n! - log(sqrt(2 pi n) (n/e)^n) for n < 16 (0 for n = 0)."""
-    n = np.arange(1.0, 16.0)
-    return np.append(0.0, gammaln(n + 1) - (n + 0.5) * np.log(n) + n - 0.5 * np.log(2 * np.pi))
+class Kept:
+    """The probability that no loss is infinite, and the enclosures of delta that go with it.
+
+    A method inherits ``delta`` and ``epsilon`` from here, and gives ``tail(e)`` and ``rest(e)``,
+    enclosures (low, high) of t and r, the last value as ``top``, and ``guess(t)`` and
+    ``guess_rest(r)``, the e of a given t or r, roughly.
+    """
+
+    def __init__(self, parts):
+        self.parts = parts
+        log_kept = sum(k * log1p(-step.infinite) for step, k in parts)
+        self.log_kept, pad = log_kept, -8 * EPS * log_kept
+        missing = -expm1(log_kept)
+        self.kept, self.missing = (1.0, 1.0), (0.0, 0.0)
+        if missing:
+            self.kept = outward(exp(log_kept - pad), exp(log_kept + pad))
+            self.missing = outward(missing * (1 - 16 * EPS), missing * (1 + 16 * EPS))
+
+    def delta(self, epsilon):
+        """(low, value, high); the value is the safe end."""
+        low, high = self.bounds(epsilon)
+        return low, high, high
+
+    def bounds(self, epsilon):
+        tail, rest = self.tail(epsilon), (0.0, 1.0)
+        if tail[1] > 0.25 or self.missing[1] > 0.25:
+            rest = self.rest(epsilon)
+        below = self.missing[0] + self.kept[0] * tail[0], 1 - self.kept[1] * rest[1]
+        above = self.missing[1] + self.kept[1] * tail[1], 1 - self.kept[0] * rest[0]
+        if self.missing[1] == 0:  # then only 1 - r was rounded
+            low, high = outward(below[1], above[1])
+            return max(tail[0], low), min(tail[1], high, 1.0)
+        low, high = outward(max(below) * (1 - 4 * EPS), min(above) * (1 + 4 * EPS))
+        return low, min(high, 1.0)
+
+    def meets(self, epsilon, delta, way):
+        """Whether delta(epsilon) is surely at most (way 1) or at least (way -1) this delta."""
+        if delta > 0.5:  # 1 - delta is exact
+            rest = self.rest(epsilon)[way < 0] * self.kept[way < 0]
+            return way * (rest * (1 - way * 2 * EPS) - (1 - delta)) >= 0
+        low, high = self.bounds(epsilon)
+        return high <= delta if way > 0 else low >= delta
+
+    def epsilon(self, delta):
+        """(low, value, high); the value is the safe end."""
+        bottom, top = self.top
+        if delta < self.missing[0]:
+            return inf, inf, inf
+        if delta <= self.missing[1]:  # within round-off of the probability of infinite losses
+            low = self._last(delta) if self.missing[1] else bottom
+            value = top if delta >= -expm1(self.log_kept) else inf
+            return max(0.0, low), max(0.0, value), max(0.0, top) if self.missing[1] == 0 else inf
+        if self.meets(0.0, delta, 1):
+            return 0.0, 0.0, 0.0
+        if delta > 0.5:
+            value = self.guess_rest((1 - delta) / exp(self.log_kept))
+        else:
+            value = self.guess((delta + expm1(self.log_kept)) / exp(self.log_kept))
+        low, high = around(lambda e, way: self.meets(e, delta, way), min(max(value, 0.0), top), top)
+        return low, high, high
+
+    def _last(self, delta):
+        """An e with delta(e) surely at least this much."""
+        low, high = 0.0, max(self.top[0], 0.0)
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self.meets(middle, delta, -1) else (low, middle)
+        return low
 
 
-def stirling_error(n):
-    """The same for any n >= 1 (Loader 2000)."""
-    n2 = n * n
-    series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - 1 / 1188 / n2) / n2) / n2) / n2) / n
-    return np.where(n < 16, few_stirling_errors()[np.minimum(n, 15).astype(int)], series)
+def outward(low, high):
+    """The next floats outside."""
+    return max(0.0, nextafter(low, -inf)), nextafter(high, inf)
 
 
-def deviance(x, log_mean):
-    """x log(x/mean) - x + mean >= 0, near x = mean in terms of u = x/mean - 1: its error is then u
-    units of round-off of the mean (Loader 2000, with log1p). The mean may underflow."""
-    mean = np.exp(log_mean)
-    u = (x - mean) / np.maximum(mean, 1e-300)
-    near = np.abs(u) < 0.5
-    v = np.where(near, u, 0.0)
-    return np.where(near, mean * ((1 + v) * np.log1p(v) - v), x * (np.log(x) - log_mean) - x + mean)
+def around(meets, value, top):
+    """(low, high) around an epsilon >= 0: what ``meets`` the target from below and from above."""
+    ends = []
+    for way in (-1, 1):
+        width, end = 0.0, value
+        while 0 <= end <= top and not (way < 0 and end == 0) and not meets(end, way):
+            width = 2 * width or 4e-16 * value + 1e-300 + 1e-16 * (value == 0)
+            end = value + way * width
+        ends.append(min(max(end, 0.0), top))
+    return tuple(ends)
 
 
-def log_binomial(j, k, log_p, log_q):
-    """log of the Binomial(k, p) probability of j, from log p and log (1-p)."""
-    j = np.asarray(j, dtype=float)
-    inner = np.clip(j, 1, k - 1)
-    both = np.stack([inner, k - inner])
-    value = stirling_error(np.array(float(k))) - stirling_error(both).sum(axis=0)
-    value -= deviance(both, np.log(k) + np.array([[log_p], [log_q]])).sum(axis=0)
-    value += 0.5 * np.log(k / (2 * np.pi * inner * (k - inner)))
-    return np.where(j == 0, k * log_q, np.where(j == k, k * log_p, value))
+class Exact(Kept):
+    """Values ``loss`` (+ ``fine``, their last digits) with their probabilities, both to bounds.
+
+    ``shift`` bounds the error of each loss, ``noise`` that of each log_p, ``log_omitted`` the
+    probability of values that are not listed.
+    """
+
+    def __init__(self, parts, values, log_omitted=-inf):
+        super().__init__(parts)
+        order = np.argsort(values[0], kind="stable")
+        self.loss, self.fine, self.shift, self.log_p, self.noise = (v[order] for v in values)
+        self.omitted = nextafter(exp(log_omitted), inf) if log_omitted > -inf else 0.0
+        self.top = (
+            float(np.max(self.loss + self.fine - 2 * self.shift)),
+            float(np.max(self.loss + self.fine + 2 * self.shift)),
+        )
+
+    @cached_property
+    def curve(self):
+        return curve(self.loss, self.log_p)
+
+    @cached_property
+    def log_rest(self):
+        """r at each value, rising, and the probability of the values before."""
+        before = np.append(-inf, np.logaddexp.accumulate(self.log_p)[:-1])
+        return np.logaddexp(before, self.curve.log_weight), before
+
+    def _gap(self, epsilon):
+        return (self.loss - epsilon) + self.fine
+
+    def tail(self, epsilon):
+        gap, found = self._gap(epsilon), []
+        for way in (-1, 1):
+            moved = gap + way * self.shift
+            on = moved > 0
+            with np.errstate(divide="ignore"):
+                terms = self.log_p + way * self.noise + np.log(-np.expm1(-np.where(on, moved, 1)))
+            found.append(_sum(terms[on], way))
+        return found[0], min(1.0, found[1] + self.omitted)
+
+    def rest(self, epsilon):
+        gap, found = self._gap(epsilon), []
+        for way in (-1, 1):
+            terms = self.log_p + way * self.noise - np.maximum(gap - way * self.shift, 0.0)
+            found.append(_sum(terms, way))
+        return found[0], min(1.0, found[1] + self.omitted)
+
+    def guess(self, tail):
+        return self.curve.epsilon(log(tail))
+
+    def guess_rest(self, rest):
+        log_rest, before = self.log_rest
+        j = min(int(np.searchsorted(log_rest, log(rest))), len(log_rest) - 1)
+        share = exp(min(log(rest) - self.curve.log_weight[j], 0.0))
+        share -= exp(min(before[j] - self.curve.log_weight[j], 600.0))
+        return float(self.loss[j]) + log(min(max(share, 1e-300), 1.0))
 
 
-def two_point(step, k, c, least=-np.inf):
-    """The Curve of k steps with two losses, near the law tilted by exp(cL), from ``least`` on."""
-    (low, high), (log_q, log_p) = step.losses, step.log_p
-    odds = log_p - log_q + c * (high - low)
-    centre = k / (1 + np.exp(-np.clip(odds, -700, 700)))
-    width = 60 + 14 * np.sqrt(centre * (1 - centre / k) + 1)
-    first, last = max(0, int(centre - width)), min(k, int(centre + width) + 1)
-    if k <= 20_000:
-        first, last = 0, k
-    if least > low * k:
-        first = max(first, min(int((least - low * k) / (high - low)) - 1, last - 1))
-    j = np.arange(first, last + 1)
-    loss = low * (k - j) + high * j
-    return curve(
-        loss.astype(float),
-        log_binomial(j, k, log_p, log_q) if k > 1 else np.array([log_q, log_p])[j],
-    )
+def _sum(terms, way):
+    """The sum of exp(terms) from below (way -1) or above (1). NumPy sums in pairs of blocks of 128,
+    so 60 units of round-off cover the sum; the logarithms add theirs."""
+    if len(terms) == 0:
+        return 0.0
+    total = float(log_sum_exp(terms))
+    units = 4 + min(len(terms), 60) + 3 * abs(total) + 2 * abs(float(np.max(terms)))
+    total += way * EPS * units
+    return nextafter(exp(total), way * inf) if way > 0 else max(0.0, nextafter(exp(total), -inf))
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def enumerated(parts):
-    """The Curve of a sum of few finite losses, or None if it takes too many values."""
+    """The Exact sum of few finite losses, or None if it takes too many values."""
     total = 1
     for step, k in parts:
         if not isinstance(step, Finite) or (k > 5000 and len(step.losses) > 1):
@@ -124,23 +231,51 @@ def enumerated(parts):
         total *= comb(k + len(step.losses) - 1, k)
         if total > MOST_VALUES:
             return None
-    loss, log_p = np.zeros(1), np.zeros(1)
+    values = np.zeros((5, 1))
     for step, k in parts:
-        loss, log_p = _joined(loss, log_p, *_rounds(step, k))
-    return curve(loss, log_p)
+        values = _joined(values, rounds(step, k))
+    return Exact(parts, values)
 
 
-def _rounds(step, k):
-    """The values of k rounds of one step: the binomial law, or the multinomial one, whose round-off
-    of k log k is far below that of so many values (``curves.Exact``)."""
-    losses, log_p = np.array(step.losses), np.array(step.log_p)
+def _joined(values, more):
+    """The values of the sum of two independent losses, with the round-off of both sums."""
+    loss, fine, shift, log_p, noise = (
+        np.add.outer(one, other).ravel() for one, other in zip(values, more, strict=True)
+    )
+    return loss, fine, shift + EPS * np.abs(loss), log_p, noise + EPS * np.abs(log_p)
+
+
+def errors(step):
+    """Bounds on the errors of the losses of a Finite step, and of its log_p given that the loss is
+    finite: logarithms of quotients and products of numbers with a few units of round-off each."""
+    if step.errors:
+        return tuple(map(np.array, step.errors))
+    loss, log_p = np.abs(step.losses), np.abs(step.log_p)
+    if is_coin(step):
+        return np.zeros(2), EPS * (2 + 2 * log_p)
+    return EPS * (3 * loss + 2 * (loss > 0.5) * log_p), EPS * (2 + 3 * log_p + 3 * loss)
+
+
+def is_coin(step):
+    """Whether this is randomized response, leaky or not: its losses are exact."""
+    low, high = step.losses[0], step.losses[-1]
+    return len(step.losses) == 2 and low == -high and step.infinite == step.lost
+
+
+def rounds(step, k):
+    """The values of k rounds of one step, given that all are finite: losses, their last digits and
+    errors, log_p and their errors; the binomial law, or the multinomial one."""
+    log_p = np.array(step.log_p) - log1p(-step.infinite)
+    if k > 1 and len(step.losses) == 2:
+        from .binomial import atoms
+
+        return atoms(step, k, np.arange(k + 1.0))
+    loss, (shift, noise) = np.array(step.losses), errors(step)
     if k == 1:
-        return losses, log_p
-    if len(losses) == 2:
-        j = np.arange(k + 1)
-        return losses[0] * (k - j) + losses[1] * j, log_binomial(j, k, *log_p[::-1])
-    counts = _counts(len(losses), k)
-    return losses @ counts, log_p @ counts + gammaln(k + 1) - gammaln(counts + 1).sum(axis=0)
+        return loss, np.zeros_like(loss), shift, log_p, noise
+    counts = _counts(len(loss), k)
+    value, error = log_multinomial(counts, k, log_p, noise)
+    return loss @ counts, 0 * value, (shift + 8 * EPS * np.abs(loss)) @ counts, value, error
 
 
 def _counts(n, k):
@@ -153,15 +288,18 @@ def _counts(n, k):
     return np.array([*columns, left], dtype=float)
 
 
-def _joined(loss, log_p, more, log_more):
-    """The values of the sum of two independent losses."""
-    return _merge(np.add.outer(loss, more).ravel(), np.add.outer(log_p, log_more).ravel())
+def log_multinomial(counts, k, log_p, noise):
+    """log of the multinomial probabilities of the columns of ``counts``, and bounds on their errors
+    if log_p[i] is off by noise[i]: a mean that moves by a factor costs its distance to the count.
+    """
+    from .binomial import deviance, stirling_error
 
-
-def _merge(loss, log_p):
-    """Sort, and add the probabilities of values equal to 1e-13 of the largest."""
-    order = np.argsort(loss)
-    loss, log_p = loss[order], log_p[order]
-    near = 1e-13 * max(1e-300, np.abs(loss).max())
-    starts = np.flatnonzero(np.append(True, np.diff(loss) > near))
-    return loss[starts], np.logaddexp.reduceat(log_p, starts)
+    log_p, noise = log_p[:, None], noise[:, None]
+    far = counts - k * np.exp(log_p)
+    cost, error = deviance(counts, log(k) + log_p, far)
+    value = stirling_error(np.array(float(k))) + 0.5 * log(2 * np.pi * k)
+    inner = np.maximum(counts, 1.0)
+    each = np.where(counts > 0, stirling_error(inner) + 0.5 * np.log(2 * np.pi * inner), 0.0)
+    value = value - (each + cost).sum(axis=0)
+    error = error + np.abs(far) * (noise + 4 * EPS) + 4 * EPS * (each + cost)
+    return value, error.sum(axis=0) + 8 * EPS * (4 + log(k) + np.abs(value))

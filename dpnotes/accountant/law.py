@@ -160,7 +160,10 @@ def mixed_loss(u, rate):
         return u
     huge = np.maximum(u, 500.0)
     above = huge + np.log(rate) + np.log1p((1 - rate) / rate * np.exp(-huge))
-    return np.where(np.asarray(u) > 500, above, np.log1p(rate * np.expm1(np.minimum(u, 500.0))))
+    rise = rate * np.expm1(np.minimum(u, 500.0))
+    low = np.log((1 - rate) + rate * np.exp(np.minimum(u, 0.0)))  # where 1 + rise cancels
+    near = np.where(rise < -0.5, low, np.log1p(np.maximum(rise, -0.5)))
+    return np.where(np.asarray(u) > 500, above, near)
 
 
 def mixed_loss_complex(u, angle, rate):

@@ -149,11 +149,15 @@ class Finite(Step):
     log_p: tuple
     infinite: float = 0.0
     lost: float = 0.0
+    errors: tuple = ()  # of losses and of log_p, where more than round-off (``finite_sums.errors``)
 
     def flipped(self):
         loss, log_p = np.array(self.losses), np.array(self.log_p)
         order = np.argsort(-loss, kind="stable")
-        return Finite(tuple(-loss[order]), tuple((log_p - loss)[order]), self.lost, self.infinite)
+        blur = np.array(self.errors)[:, order] if self.errors else ()
+        errors = tuple(map(tuple, (blur[0], blur.sum(axis=0)))) if self.errors else ()
+        losses, log_q = tuple(-loss[order]), tuple((log_p - loss)[order])
+        return Finite(losses, log_q, self.lost, self.infinite, errors)
 
     def given_finite(self):
         log_kept = np.log1p(-self.infinite)
