@@ -18,11 +18,23 @@ from .quadrature import TooLongError
 
 __all__ = ["attack", "report"]
 
-ANSWER_SECONDS, ORACLE_SECONDS, MOST_MEMORY = 20, 8, 4 * 2**30
+ANSWER_SECONDS, ORACLE_SECONDS = 10, 10  # of processor time
+PATIENCE = 9  # times as long by the clock, after which a child is ended
+MOST_MEMORY = 4 * 2**30
 
 
-def _alarm(*_):
-    raise TooLongError
+class Runaway(BaseException):
+    """A query that was stopped."""
+
+
+def _limited(seconds, error):
+    """Raise this error after so much processor time; 0 ends the watch."""
+
+    def stop(*_):
+        raise error
+
+    signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def _child(pipe, tasks_seed):
@@ -30,21 +42,24 @@ def _child(pipe, tasks_seed):
     import dpnotes as dp
 
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-    signal.signal(signal.SIGALRM, _alarm)
     namespace = {"dp": dp, "inf": float("inf")}
     while (task := pipe.recv()) is not None:
         query = task if isinstance(task, Query) else draw(tasks_seed, task, namespace)()
         pipe.send(("asked", query))
-        verdict = ask(query, namespace)
+        _limited(ANSWER_SECONDS, Runaway)
+        try:
+            verdict = ask(query, namespace)
+        except Runaway:
+            verdict = Verdict(query, misses=[f"timeout, {ANSWER_SECONDS} s allowed"])
         pipe.send(("answered", verdict))
-        signal.alarm(ORACLE_SECONDS)
+        _limited(ORACLE_SECONDS, TooLongError)
         try:
             judge(verdict)
         except TooLongError:
             verdict.oracle = "none"
         except Exception as error:
             verdict.oracle = f"none: {type(error).__name__} {error}"
-        signal.alarm(0)
+        _limited(0, TooLongError)
         pipe.send(("judged", verdict))
 
 
@@ -67,8 +82,8 @@ class _Worker:
         self.pipe.send(task)
 
     def late(self):
-        limit = ANSWER_SECONDS if self.verdict is None else ORACLE_SECONDS + 20
-        return time.monotonic() - self.since > limit
+        limit = ANSWER_SECONDS if self.verdict is None else ORACLE_SECONDS
+        return time.monotonic() - self.since > PATIENCE * limit
 
     def restart(self, why):
         """End the child; what is known of its row."""
