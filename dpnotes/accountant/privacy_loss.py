@@ -14,7 +14,7 @@ each direction the cheapest exact method answers:
 import numpy as np
 
 from .._validate import count, nonnegative, order, probability
-from . import tradeoff
+from . import many, tradeoff
 from .direction import Direction
 from .step import Finite, Gaussian
 
@@ -54,14 +54,15 @@ class PrivacyLoss:
 
     def delta(self, epsilon):
         """The least delta for which the mechanism is (epsilon, delta)-DP; epsilon >= 0."""
-        return _each(self._delta, nonnegative("epsilon", epsilon))
+        return self._many(many.deltas, 1, self._delta, nonnegative("epsilon", epsilon))
 
     def _delta(self, epsilon):
         return max(way.delta(epsilon)[1] for way in self._directions)
 
     def delta_interval(self, epsilon):
         """(low, high) that hold the true delta(epsilon)."""
-        return _each_pair(self._delta_interval, nonnegative("epsilon", epsilon))
+        epsilon = nonnegative("epsilon", epsilon)
+        return self._many(many.deltas, [0, 2], self._delta_interval, epsilon)
 
     def _delta_interval(self, epsilon):
         found = [way.delta(epsilon) for way in self._directions]
@@ -72,7 +73,7 @@ class PrivacyLoss:
 
         Infinite where no epsilon does (Gaussian noise at delta = 0, say).
         """
-        return _each(self._epsilon, probability("delta", delta))
+        return self._many(many.epsilons, 1, self._epsilon, probability("delta", delta))
 
     def _epsilon(self, delta):
         return self._worst_epsilon(delta)[1]
@@ -87,7 +88,8 @@ class PrivacyLoss:
 
     def epsilon_interval(self, delta):
         """(low, high) that hold the true epsilon(delta): certified, aliases, cut and round-off."""
-        return _each_pair(self._epsilon_interval, probability("delta", delta))
+        delta = probability("delta", delta)
+        return self._many(many.epsilons, [0, 2], self._epsilon_interval, delta)
 
     def _epsilon_interval(self, delta):
         low, _, high = self._worst_epsilon(delta)
@@ -115,6 +117,15 @@ class PrivacyLoss:
 
     def _tradeoff(self, alpha):
         return tradeoff.worst(self._directions, alpha)
+
+    def _many(self, at_once, rows, alone, values):
+        """A float, an array, or two of them (``rows`` of low, value, high): many queries share lines
+        where lines serve, see ``many``."""
+        pair = isinstance(rows, list)
+        if isinstance(values, float) or not many.served(self._directions, values):
+            return (_each_pair if pair else _each)(alone, values)
+        found = at_once(self._directions, values.ravel()).reshape(3, *values.shape)
+        return tuple(found[rows]) if pair else found[rows]
 
     def __repr__(self):
         return "PrivacyLoss(" + " + ".join(f"{k} x {step}" for step, k in self._parts) + ")"
