@@ -9,7 +9,7 @@ from .law import EPS
 
 __all__ = []
 
-TIGHT = 2e-12  # relative width up to which an enclosure is round-off alone
+TIGHT = 2e-11  # relative width up to which an enclosure is round-off alone
 TOUCHING = 64 * EPS  # by which ends that ought to meet may miss each other
 
 

@@ -23,17 +23,18 @@ class Integral:
         self.parts = parts
 
     def delta(self, epsilon):
+        budget = contour.Budget()
         start = contour.saddle_at(self.parts, 1, epsilon)
         far = start[2] < -790 or start[1] < (1 - 1e-9) * epsilon  # no saddle point is that far out
         if far and contour.log_chernoff(self.parts, epsilon, start[2]) < -700:
             return 0.0, 0.0, 1e-300
         side = 1 if start[2] < log(0.5) else -1
         on = start if side > 0 else contour.saddle_at(self.parts, side, epsilon)
-        found = contour_delta(contour.line(self.parts, side, on), side, epsilon)
+        found = contour_delta(contour.line(self.parts, side, on, budget), side, epsilon)
         if is_wide(found, GOOD):
-            found = intersected(found, jumps_delta(self.parts, epsilon, start[2]))
+            found = intersected(found, jumps_delta(self.parts, epsilon, start[2], budget))
         if is_wide(found, POOR):
-            found = intersected(found, lattice_delta(self.parts, epsilon, start))
+            found = intersected(found, lattice_delta(self.parts, epsilon, start, budget))
         if is_wide(found, POOR):
             found = intersected(found, certain_delta(self.parts, epsilon, start[2]))
         return found
@@ -43,15 +44,18 @@ class Integral:
         if delta >= -expm1(differ):  # delta(0) <= 1 - prod (1 - TV): couple each step
             return 0.0, 0.0, 0.0
         side = 1 if delta <= 0.5 else -1
-        found = contour_epsilon(self.parts, side, log(delta) if side > 0 else log1p(-delta))
+        budget = contour.Budget()
+        found = contour_epsilon(
+            self.parts, side, log(delta) if side > 0 else log1p(-delta), budget
+        )
         if not is_wide(found, GOOD):
             return found
         near_zero = (found is not None and found[1] == 0) or self._may_need_none(delta)
         if near_zero and self.delta(0.0)[2] <= delta:
             return 0.0, 0.0, 0.0
-        found = intersected(found, jumps_epsilon(self.parts, log(delta)))
+        found = intersected(found, jumps_epsilon(self.parts, log(delta), budget))
         if is_wide(found, POOR):
-            found = intersected(found, lattice_epsilon(self.parts, log(delta)))
+            found = intersected(found, lattice_epsilon(self.parts, log(delta), budget))
         if is_wide(found, POOR):
             found = intersected(found, certain_epsilon(self.parts, log(delta)))
         return found
@@ -59,7 +63,7 @@ class Integral:
     def is_below(self, epsilon, delta):
         """Whether a line shows delta(epsilon) <= delta."""
         start = contour.saddle_at(self.parts, 1, epsilon)
-        found = contour_delta(contour.line(self.parts, 1, start), 1, epsilon)
+        found = contour_delta(contour.line(self.parts, 1, start, contour.Budget()), 1, epsilon)
         return found is not None and found[2] <= delta
 
     def _may_need_none(self, delta):
@@ -82,20 +86,26 @@ def contour_delta(line, side, epsilon):
     return 1 - found[2], most, most
 
 
-def jumps_delta(parts, epsilon, log_guess):
-    """(low, delta, high) from lines for each number of rare large losses, or None."""
-    for _ in range(5):
-        lines = jumps.draw(parts, epsilon, log_guess)
-        if lines is None:
-            return None
-        found, guess = contour_delta(lines, 1, epsilon), log_guess
-        log_guess = lines.sums(epsilon)[0]
-        if abs(log_guess - guess) < 5:
+def jumps_delta(parts, epsilon, log_guess, budget):
+    """(low, delta, high) from lines for each number of rare large losses, or None. Where the saddle
+    point says nothing of delta, the chance that one step alone loses so much does."""
+    alone = sum(k * single(step).delta(epsilon)[1] for step, k in parts)
+    found = None
+    for guess in (log_guess, log(max(alone, 1e-300))):
+        for _ in range(5):
+            lines = jumps.draw(parts, epsilon, guess, budget)
+            if lines is None:
+                break
+            found = intersected(found, contour_delta(lines, 1, epsilon))
+            old, guess = guess, lines.sums(epsilon)[0]
+            if abs(old - guess) < 5:
+                break
+        if not is_wide(found, GOOD):
             break
     return found
 
 
-def contour_epsilon(parts, side, target):
+def contour_epsilon(parts, side, target, budget):
     """(low, e, high) with log tail(e) = target, or None if no line is good there.
 
     Newton's steps stay on one line while it is good; a new one is drawn where they leave it, and
@@ -104,7 +114,7 @@ def contour_epsilon(parts, side, target):
     c, epsilon, _ = contour.saddle_for(parts, side, target)
     epsilon, good = max(0.0, epsilon), 0.0
     for _ in range(25):
-        line = contour.line(parts, side, (c, epsilon, target))
+        line = contour.line(parts, side, (c, epsilon, target), budget)
         if line is None:
             return None
         value, state = newton(line, side, epsilon, target)
@@ -121,12 +131,12 @@ def contour_epsilon(parts, side, target):
     return None
 
 
-def jumps_epsilon(parts, target):
+def jumps_epsilon(parts, target, budget):
     """(low, e, high) with log delta(e) = target from such lines, or None; drawn anew where Newton
     moved far from where they are good."""
     epsilon = jumps.first_epsilon(parts, target)
     for _ in range(12 if epsilon > 0 else 0):
-        lines = jumps.draw(parts, epsilon, target)
+        lines = jumps.draw(parts, epsilon, target, budget)
         if lines is None:
             return None
         value, state = newton(lines, 1, epsilon, target)
@@ -181,20 +191,20 @@ def certify(line, side, epsilon, target):
     return ends[0], epsilon, ends[1]
 
 
-def lattice_delta(parts, epsilon, start):
+def lattice_delta(parts, epsilon, start, budget):
     """(low, delta, high) from the lattice, or None."""
-    spread = lattice.spread(parts, lattice.anchor(parts, start))
+    spread = lattice.spread(parts, lattice.anchor(parts, start), budget)
     if spread is None:
         return None
     low, value, high = (exp(min(0.0, bound)) for bound in spread.log_bounds(epsilon))
     return low, min(max(value, low), high), high
 
 
-def lattice_epsilon(parts, target):
+def lattice_epsilon(parts, target, budget):
     """(low, e, high) with log delta(e) = target, from the lattice, or None."""
     start = contour.saddle_for(parts, 1, target)
     for _ in range(3):
-        spread = lattice.spread(parts, start)
+        spread = lattice.spread(parts, start, budget)
         if spread is None:
             return None
         value, loss = spread.curve.epsilon(target), spread.curve.loss

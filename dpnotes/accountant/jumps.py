@@ -32,7 +32,7 @@ SPANS = (10.0, 50.0)  # of the losses of one class of jumps
 NOTHING = 33  # exp(-33) of delta may be left out,
 BARELY = 14  # and exp(-14) where there is no line for it
 REACH = 24.0  # widths, beyond which a class of jumps is cut off
-MOST_WORK = 1_000_000_000  # of all lines together, see ``contour``
+TERM = 2_000_000  # work to plan the line of one term
 SEVERAL = 8  # terms: then delta is reached by more than one jump
 MOST_TERMS = 120
 
@@ -229,38 +229,36 @@ class Lines:
         return float(total), float(slope), float(share @ above) + missing, float(share @ below)
 
 
-def draw(parts, epsilon, log_delta):
+def draw(parts, epsilon, log_delta, budget=None):
     """Lines for delta near (e, delta), or None where one can't be drawn."""
+    budget = budget or contour.Budget()
     attempts = [(share, span, NOTHING) for span, share in product(SPANS, SHARES)]
-    left = MOST_WORK
     for share, span, spared in (*attempts, (SHARES[0], SPANS[0], BARELY)):
         found = split(parts, min(share * epsilon, LARGE), span, log_delta)
         if found is None:
             continue
-        lines, work = _lines(*found, epsilon, log_delta, spared, left)
-        left -= work
-        if lines is not None or left < 0:
+        lines = _lines(*found, epsilon, log_delta, spared, budget)
+        if lines is not None:
             return lines
     return None
 
 
-def _lines(terms, log_omitted, epsilon, log_delta, spared, most_work):
-    """Lines for all terms but those of at most exp(-spared) delta, or None; and the work done."""
-    lines, negligible, work = [], [], 0
+def _lines(terms, log_omitted, epsilon, log_delta, spared, budget):
+    """Lines for all terms but those of at most exp(-spared) delta, or None."""
+    lines, negligible = [], []
     for term in terms:
+        if not budget.takes(TERM):
+            return None
         c = contour.saddle_at(term, 1, epsilon)[0]
         bound = contour.total_at(term, c) + float(contour.chernoff(c))
         if bound - c * epsilon < log_delta - spared:
             negligible.append((c, bound))
             continue
-        line = contour.line(term, 1, (c, epsilon, log_delta))
+        line = contour.line(term, 1, (c, epsilon, log_delta), budget)
         if line is None:
-            return None, work
+            return None
         lines.append(line)
-        work += len(line.y) * sum(step.work(line.c, line.y[-1]) for step, _ in term)
-        if work > most_work:
-            return None, work
-    return (Lines(tuple(lines), tuple(negligible), log_omitted) if lines else None), work
+    return Lines(tuple(lines), tuple(negligible), log_omitted) if lines else None
 
 
 def first_epsilon(parts, log_delta):

@@ -23,6 +23,7 @@ __all__ = []
 SIZE = 2**20  # of the FFT, at most
 MOST_CELLS = 500_000  # of one step
 FFT_NOISE = 4.0  # norm-wise error of a transform, and of a power, in units of EPS
+WORK_OF_CELLS, PER_CELL = 500_000, 50  # work to move one step
 LAST_NOISE = 1e-11  # relative error of the probability of the largest loss of all
 STEEPEST = 30.0  # c times the spacing: beyond, the lattice is too coarse for the tilt
 CELL_NOISE = 1e-14  # relative error of the probabilities of one step: quadrature and round-off
@@ -145,6 +146,7 @@ def convolved(laws, grid, lam):
         return np.log(np.maximum(tilted, 0.0)) + log_mass - grid.c * grid.loss, log_mass, variance
 
 
+@lru_cache(maxsize=4)
 def window(parts, start):
     """The grid for a saddle point (c, e, log tail), fine, and as long as aliases demand; and for
     each step the loss below which exp(-60) of its tilted law lies, by Chernoff's bound."""
@@ -175,13 +177,19 @@ def anchor(parts, start):
     return tuple(float(x[0]) for x in contour.saddles(parts, 1, np.array([t])))
 
 
-@lru_cache(maxsize=2)
-def spread(parts, start):
+def spread(parts, start, budget=None):
     """Move the composition to a lattice and convolve, near the saddle point (c, e, log tail); None
-    where that needs too fine a lattice."""
+    where that needs too fine a lattice, or too much work."""
+    grid, _ = window(parts, start)
+    work = PER_CELL * len(parts) * (grid.size + WORK_OF_CELLS)
+    fine = grid.c * grid.spacing <= STEEPEST
+    return moved(parts, start) if fine and (budget or contour.Budget()).takes(work) else None
+
+
+@lru_cache(maxsize=2)
+def moved(parts, start):
+    """The same, whatever it costs."""
     grid, least = window(parts, start)
-    if grid.c * grid.spacing > STEEPEST:
-        return None
     pairs = zip(parts, least, strict=True)
     laws = [(step.cells(grid.spacing, grid.c, low), k) for (step, k), low in pairs]
     log_p, log_mass, variance = convolved(laws, grid, 0.0)
@@ -192,14 +200,14 @@ def spread(parts, start):
     inside = grid.c * (grid.loss - start[1]) < 200
     moving = variance > 1e-14 * grid.spacing**2
     lam = min(1.5 / np.sqrt(variance), 2 / grid.spacing) if moving else 0.0
-    moved = [
+    both = [
         convolved(laws, grid, sign * lam)[0][inside] if lam else log_p[inside] for sign in (1, -1)
     ]
     relative = CELL_NOISE * rounds + EPS * (abs(log_mass) + abs(grid.c * start[1]))
     log_alias = start[2] + np.log(1e-13) if grid.spacing * grid.size < grid.width else -np.inf
     whole = bool(grid.loss[inside][-1] + grid.spacing >= sum(k * step.top() for step, k in parts))
     found = curve(grid.loss[inside], log_p[inside])
-    return Spread(found, lam, *moved, grid.c, log_front, relative, log_alias, whole)
+    return Spread(found, lam, *both, grid.c, log_front, relative, log_alias, whole)
 
 
 def check_mass(log_p, log_front, grid, least):

@@ -11,6 +11,7 @@ itself, for the line may be moved to where it is smallest (``ceiling``).
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 from math import ceil, exp, expm1, floor, frexp, ldexp, log, log1p, pi, sqrt
 from typing import NamedTuple
 
@@ -33,8 +34,10 @@ from .step import Step
 
 __all__ = []
 
-ANGLES = np.append(np.geomspace(1e-12, 1.0, 21), [1.4, 1.9, 2.4])  # d / sigma^2 of the strips
-STRIPS = ANGLES > 1e-3  # those that are wide enough for a mesh
+TINY, SMALL = np.geomspace(1e-12, 2.5e-4, 15), np.geomspace(1e-3, 1.0, 13)
+ANGLES = np.concatenate([TINY, SMALL, [1.4, 1.9, 2.4]])  # d / sigma^2 of the strips
+STRIPS = slice(len(TINY), None)  # those that are wide enough for a mesh
+TURNS = (42.0, 12.0)  # heights times the angle, from which on a line is lifted
 LEFT_OUT = 60.0  # exp(-60) of the largest value of the integrand is cut off
 QUADRATURE = 40.0  # exp(-40) of the moment is the error of the mesh for a line
 MANY = 20_000  # nodes, beyond which each real z has a quadrature of its own
@@ -222,16 +225,17 @@ class SampledGaussian(Step):
             return float(np.max(np.nan_to_num(found), initial=0.0))
 
         best = min(plain, widest(strips, shifted.log_bound(band, -1)[STRIPS])), np.inf, 0.0
-        for i in np.flatnonzero((ANGLES > 0.05) & (ANGLES <= 1.0)):
-            edge = 42 / float(ANGLES[i])
+        if best[0] > 0.7 * plain:
+            return best
+        for angle, turn in product(SMALL.tolist(), TURNS):
+            edge = turn / angle
             if edge >= band:
                 continue
-            room = 2 * pi * self.sigma**2 * (ANGLES - ANGLES[i])
-            size = shifted.log_bound(edge)
-            lifted = min(widest(room, size), widest(-room, size))
-            spacing = min(plain, lifted, widest(strips, shifted.log_bound(edge, -1)[STRIPS]))
-            if spacing > best[0]:
-                best = spacing, edge, float(ANGLES[i])
+            room, size = 2 * pi * self.sigma**2 * (ANGLES - angle), shifted.log_bound(edge)
+            lifted = min(plain, widest(room, size), widest(-room, size))
+            if lifted > best[0]:
+                size = shifted.log_bound(edge, -1)[STRIPS]
+                best = max(best, (min(lifted, widest(strips, size)), edge, angle))
         return best
 
     def _points(self, spans, spacing):
