@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import expit, gammaln
 
 from . import contour
-from .finite_sums import Exact, Kept, errors, is_coin, outward
+from .finite_sums import Exact, Kept, enclosed, errors, is_coin, outward
 from .law import EPS
 
 __all__ = []
@@ -135,8 +135,7 @@ class Binomial(Kept):
         self.gap = step.losses[1] - step.losses[0]
         self.logit, self.noise = chances(step)
         self.given = ((step.given_finite(), k),)
-        loss, fine, shift = (float(v[0]) for v in atoms(step, k, np.array([float(k)]))[:3])
-        self.top = loss + fine - 2 * shift, loss + fine + 2 * shift
+        self.top = enclosed(*atoms(step, k, np.array([float(k)]))[:3])
 
     def tail(self, epsilon):
         return self._enclosed(epsilon, 1)

@@ -22,6 +22,7 @@ from .step import Finite
 __all__ = []
 
 MOST_VALUES = 300_000  # of an enumerated sum
+LEAST = 1e-280  # of a sum in which terms that underflow don't matter
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,13 @@ class Kept:
         return low
 
 
+def enclosed(loss, fine, shift):
+    """Bounds on the largest of these losses: it itself where it is exact."""
+    width = 2 * (np.abs(fine) + shift)
+    low, high = float(np.max(loss - width)), float(np.max(loss + width))
+    return (nextafter(low, -inf), nextafter(high, inf)) if np.any(width) else (low, high)
+
+
 def outward(low, high):
     """The next floats outside."""
     return max(0.0, nextafter(low, -inf)), nextafter(high, inf)
@@ -164,10 +172,7 @@ class Exact(Kept):
         order = np.argsort(values[0], kind="stable")
         self.loss, self.fine, self.shift, self.log_p, self.noise = (v[order] for v in values)
         self.omitted = nextafter(exp(log_omitted), inf) if log_omitted > -inf else 0.0
-        self.top = (
-            float(np.max(self.loss + self.fine - 2 * self.shift)),
-            float(np.max(self.loss + self.fine + 2 * self.shift)),
-        )
+        self.top = enclosed(self.loss, self.fine, self.shift)
 
     @cached_property
     def curve(self):
@@ -187,16 +192,17 @@ class Exact(Kept):
         for way in (-1, 1):
             moved = gap + way * self.shift
             on = moved > 0
-            with np.errstate(divide="ignore"):
-                terms = self.log_p + way * self.noise + np.log(-np.expm1(-np.where(on, moved, 1)))
-            found.append(_sum(terms[on], way))
+            weight = -np.expm1(-moved[on])
+            log_p = self.log_p[on] + way * self.noise[on]
+            found.append(_sum(log_p, weight, lambda w=weight: np.log(w), way))
         return found[0], min(1.0, found[1] + self.omitted)
 
     def rest(self, epsilon):
         gap, found = self._gap(epsilon), []
         for way in (-1, 1):
-            terms = self.log_p + way * self.noise - np.maximum(gap - way * self.shift, 0.0)
-            found.append(_sum(terms, way))
+            fall = -np.maximum(gap - way * self.shift, 0.0)
+            log_p = self.log_p + way * self.noise
+            found.append(_sum(log_p, np.exp(fall), lambda f=fall: f, way))
         return found[0], min(1.0, found[1] + self.omitted)
 
     def guess(self, tail):
@@ -205,20 +211,25 @@ class Exact(Kept):
     def guess_rest(self, rest):
         log_rest, before = self.log_rest
         j = min(int(np.searchsorted(log_rest, log(rest))), len(log_rest) - 1)
-        share = exp(min(log(rest) - self.curve.log_weight[j], 0.0))
+        share = exp(min(log(rest) - self.curve.log_weight[j], 600.0))
         share -= exp(min(before[j] - self.curve.log_weight[j], 600.0))
         return float(self.loss[j]) + log(min(max(share, 1e-300), 1.0))
 
 
-def _sum(terms, way):
-    """The sum of exp(terms) from below (way -1) or above (1). NumPy sums in pairs of blocks of 128,
-    so 60 units of round-off cover the sum; the logarithms add theirs."""
-    if len(terms) == 0:
+def _sum(log_p, weight, log_weight, way):
+    """The sum of exp(log_p) weight from below (way -1) or above (1): NumPy sums in pairs of blocks
+    of 128, so 60 units of round-off cover the sum. By logarithms, with theirs, if it underflows."""
+    if len(log_p) == 0:
         return 0.0
+    units, total = 8 + min(len(log_p), 60), float(np.sum(np.exp(log_p) * weight))
+    if total > LEAST:
+        return nextafter(total * (1 + way * EPS * units), max(0.0, way * inf))
+    terms = log_p + log_weight()
     total = float(log_sum_exp(terms))
-    units = 4 + min(len(terms), 60) + 3 * abs(total) + 2 * abs(float(np.max(terms)))
-    total += way * EPS * units
-    return nextafter(exp(total), way * inf) if way > 0 else max(0.0, nextafter(exp(total), -inf))
+    if total == -inf:
+        return 0.0 if way < 0 else nextafter(0.0, 1.0)
+    total += way * EPS * (units + 3 * abs(total) + 2 * abs(float(np.max(terms))))
+    return nextafter(exp(total), max(0.0, way * inf))
 
 
 @lru_cache(maxsize=4)
@@ -226,7 +237,7 @@ def enumerated(parts):
     """The Exact sum of few finite losses, or None if it takes too many values."""
     total = 1
     for step, k in parts:
-        if not isinstance(step, Finite) or (k > 5000 and len(step.losses) > 1):
+        if not isinstance(step, Finite):
             return None
         total *= comb(k + len(step.losses) - 1, k)
         if total > MOST_VALUES:
@@ -238,11 +249,17 @@ def enumerated(parts):
 
 
 def _joined(values, more):
-    """The values of the sum of two independent losses, with the round-off of both sums."""
+    """The values of the sum of two independent losses; what their sum as floats leaves (Knuth's
+    two-sum, exact) goes to the last digits."""
+    one, other = values[0][:, None], more[0][None, :]
+    total = one + other
+    back = total - one
+    left = ((one - (total - back)) + (other - back)).ravel()
     loss, fine, shift, log_p, noise = (
         np.add.outer(one, other).ravel() for one, other in zip(values, more, strict=True)
     )
-    return loss, fine, shift + EPS * np.abs(loss), log_p, noise + EPS * np.abs(log_p)
+    fine = fine + left
+    return loss, fine, shift + 2 * EPS * np.abs(fine), log_p, noise + EPS * np.abs(log_p)
 
 
 def errors(step):
