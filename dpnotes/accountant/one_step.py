@@ -194,8 +194,8 @@ def least_error(step, alpha):
     law, quantile, shift = _noise(step)
     rate = getattr(step, "rate", 1.0)
     edge = quantile(alpha)
-    size = abs(edge) + shift  # a quantile is off by some units, and F by its slope times as much
-    margin = 1 - 4 * EPS * (8 + size * (1 + size))
+    steep = 1.0 if isinstance(step, Laplace) else 1 + max(0.0, edge + shift)  # of log F there
+    margin = 1 - 4 * EPS * (8 + (abs(edge) + shift) * steep)  # quantiles are off by some units
     one = law(-edge - shift) * max(margin, 0.0)
     if rate == 1:
         return one

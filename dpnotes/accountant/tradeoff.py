@@ -43,7 +43,8 @@ def least_error(first, second, alpha):
         if e >= 0:
             cost = exp(min(log(alpha) + e, 700.0))
             return _missed(second, e) - cost * (1 + 4 * EPS * (1 + e)) - EPS
-        return exp(e) * (_missed(first, -e) - alpha - EPS) * (1 - 4 * EPS)
+        room = 1 - alpha - (EPS if alpha < 0.5 else 0.0)  # exact from a half on
+        return exp(e) * (room - first.delta(-e)[2]) * (1 - 4 * EPS)
 
     if second.exact and hasattr(second.exact, "loss"):
         found = max(map(height, _vertices(second.exact, alpha)))
