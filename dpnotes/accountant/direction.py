@@ -7,10 +7,10 @@ from functools import cached_property, lru_cache
 from math import exp, expm1, inf, log, log1p
 
 from . import contour, finite_sums, laplace_sums, one_step
-from .binomial import ALL, Binomial
 from .curves import Integral
 from .law import EPS
 from .step import Finite
+from .two_losses import ALL, Binomial
 
 __all__ = []
 

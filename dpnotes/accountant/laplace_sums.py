@@ -23,7 +23,7 @@ from itertools import product
 from math import comb, exp, factorial, inf, log, log10, nextafter, prod
 
 from . import finite_sums
-from .finite_sums import Kept
+from .kept import Kept
 from .law import EPS
 from .step import Finite, Laplace
 

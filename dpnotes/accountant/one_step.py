@@ -6,7 +6,7 @@ from math import exp, expm1, inf, log, log1p, pi, sqrt
 import numpy as np
 from scipy.special import erfcx, ndtr, ndtri
 
-from .finite_sums import around
+from .kept import around
 from .law import EPS
 from .sampled_gaussian import SampledGaussian
 from .step import Finite, Gaussian, Laplace

@@ -10,7 +10,7 @@ import pytest
 from flint import arb, ctx, fmpq
 
 import dpnotes as dp
-from dpnotes.accountant import binomial, finite_sums
+from dpnotes.accountant import binomial, finite_sums, two_losses
 from evidence import holds, must_fail
 
 ctx.prec = 500
@@ -216,14 +216,14 @@ def test_many_coins(step, k):
 
 def test_windows_and_nodes_agree(monkeypatch):
     step = dp.randomized_response(1e-3)._parts[0][0]
-    method = binomial.Binomial(step, 3_000_000)
+    method = two_losses.Binomial(step, 3_000_000)
 
     def check(levels):
         for side in ("tail", "rest"):
             for epsilon in levels:
                 wide = getattr(method, side)(epsilon)
                 with monkeypatch.context() as patch:
-                    patch.setattr(binomial, "MOST_VALUES", 100)
+                    patch.setattr(two_losses, "MOST_VALUES", 100)
                     found = getattr(method, side)(epsilon)
                 holds(max(wide[0], found[0]) <= min(wide[1], found[1]))
                 holds(found[1] - found[0] <= 1e-10 * found[1])
