@@ -11,7 +11,7 @@ from math import exp, fsum, log1p
 import numpy as np
 
 from ._validate import distribution, nonnegative, positive, probability, scalar, within
-from .accountant.finite_sums import errors
+from .accountant.binomial import errors
 from .accountant.laplace import Laplace
 from .accountant.law import EPS, mixed_loss
 from .accountant.privacy_loss import PrivacyLoss

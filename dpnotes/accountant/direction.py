@@ -7,11 +7,11 @@ from functools import cached_property, lru_cache
 from math import exp, expm1, inf, log, log1p
 
 from . import contour, finite_sums, laplace_sums, one_step
-from .binomial import ALL, Binomial
 from .enclosure import intersected, safe
 from .inversion import Integral
 from .law import EPS
 from .step import Finite
+from .two_losses import ALL, Binomial
 
 __all__ = []
 

@@ -23,7 +23,7 @@ from itertools import product
 from math import comb, exp, factorial, inf, log, log10, nextafter, prod
 
 from . import finite_sums
-from .finite_sums import Kept
+from .kept import Kept
 from .laplace import Laplace
 from .law import EPS
 from .step import Finite
@@ -77,8 +77,17 @@ class LaplaceSum(Kept):
             found.append((v, ways, sum(plus)))
         self.vertices = sorted(found, reverse=True)
         self.end = self.vertices[0][0]
-        bottom, top = (float(self.end + Fraction(t)) for t in atoms.top)
-        self.top = nextafter(bottom, -inf), nextafter(top, inf)
+        exact = [self.end + Fraction(top) for top in atoms.top]
+        bottom, top = map(float, exact)
+        self.top = (
+            bottom if Fraction(bottom) <= exact[0] else nextafter(bottom, -inf),
+            top if Fraction(top) >= exact[1] else nextafter(top, inf),
+        )
+
+    @property
+    def kinks(self):
+        """Where the atoms are."""
+        return {float(v) + loss for v, _, _ in self.vertices for loss in self.atoms.loss.tolist()}
 
     def _noise_rest(self, e):
         """(t, r) of the Laplace steps at a rational e, rounded to floats."""
@@ -144,7 +153,7 @@ class LaplaceSum(Kept):
         for log_p, noise, right, left in self._moved(epsilon):
             ends = sorted((right[which], left[which]))
             low += exp(log_p - noise) * nextafter(ends[0], 0.0)
-            high += exp(log_p + noise) * nextafter(ends[1], inf)
+            high += exp(log_p + noise) * nextafter(ends[1], inf) if ends[1] else 0.0
         pad = EPS * (len(self.atoms.loss) + 8) * (len(self.atoms.loss) > 1)
         return max(0.0, low * (1 - pad)), min(1.0, high * (1 + pad))
 

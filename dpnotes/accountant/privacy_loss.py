@@ -119,8 +119,8 @@ class PrivacyLoss:
         return tradeoff.worst(self._directions, alpha)
 
     def _many(self, at_once, rows, alone, values):
-        """A float, an array, or two of them (``rows`` of low, value, high): many queries share lines
-        where lines serve, see ``many``."""
+        """A float, an array, or two of them (``rows`` of low, value, high); many queries share
+        lines where lines serve, see ``many``."""
         pair = isinstance(rows, list)
         if isinstance(values, float) or not many.served(self._directions, values):
             return (_each_pair if pair else _each)(alone, values)

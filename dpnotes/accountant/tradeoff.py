@@ -43,12 +43,15 @@ def least_error(first, second, alpha):
         if e >= 0:
             cost = exp(min(log(alpha) + e, 700.0))
             return _missed(second, e) - cost * (1 + 4 * EPS * (1 + e)) - EPS
-        return exp(e) * (_missed(first, -e) - alpha - EPS) * (1 - 4 * EPS)
+        room = 1 - alpha - (EPS if alpha < 0.5 else 0.0)  # exact from a half on
+        return exp(e) * (room - first.delta(-e)[2]) * (1 - 4 * EPS)
 
     if second.exact and hasattr(second.exact, "loss"):
         found = max(map(height, _vertices(second.exact, alpha)))
     else:
-        found = _highest(height, *_guess(first, alpha))
+        e, found = _highest(height, *_guess(first, alpha))
+        kinks = sorted(getattr(second.exact, "kinks", ()), key=lambda kink: abs(kink - e))
+        found = max([found, *map(height, kinks[:2])])
     return max(0.0, found, height(0.0))
 
 
@@ -75,7 +78,8 @@ def _guess(first, alpha):
 
 
 def _highest(height, middle, step):
-    """The greatest value of a function with one peak: outward steps that double, then Brent's."""
+    """Where a function with one peak is greatest, and its value there: outward steps that double,
+    then Brent's."""
     from scipy.optimize import fminbound  # slow to import
 
     best, width = height(middle), step
@@ -89,5 +93,6 @@ def _highest(height, middle, step):
                 break
             best, middle = found, at
         ends.append(at)
-    found = fminbound(lambda e: -height(float(e)), *ends, xtol=ENOUGH * width, maxfun=60)
-    return max(best, height(float(found)))
+    found = float(fminbound(lambda e: -height(float(e)), *ends, xtol=ENOUGH * width, maxfun=60))
+    value = height(found)
+    return (found, value) if value > best else (middle, best)
