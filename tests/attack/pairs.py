@@ -27,6 +27,8 @@ def split(parts):
     if steps == 1 and laplaces:
         inner = counted + tuple(laplaces)
         return (others[0], inner, None) if exact_terms(inner) <= 400 else None
+    if steps > 1 and laplaces:
+        return None
     single = [p if p.plain_gaussian else replace(p, k=1) for p in others for _ in range(_times(p))]
     single += [replace(p, k=1) for p in laplaces for _ in range(p.k)] if steps == 0 else []
     if len(single) == 1:

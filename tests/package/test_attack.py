@@ -50,6 +50,11 @@ def test_oracles_agree(one, other, parts, e):
     holds(second.rad() < 1e-4 * second.mid(), "with few doubts")
 
 
+def test_an_oracle_leaves_no_part_out():
+    three = (Part("laplace", (14.0,), 2, 0.0025), Part("laplace", (10.0,)))
+    assert pairs.split(three) is None
+
+
 def planted(method, at, parts, answer):
     """The misses of this answer (low, value, high)."""
     verdict = Verdict(Query(parts, method, at), answer=answer)
