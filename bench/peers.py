@@ -7,8 +7,8 @@ processor time (the machine may be shared; everything runs on one thread). A que
 ``{"kind": "gaussian" | "laplace" | "response", "noise": ..., "rate": ..., "k": ..., "delta": ...}``
 with sensitivity 1, Poisson sampling, neighbours by adding or removing one person; ``noise`` is the
 standard deviation, the scale, or the epsilon of randomized response. With ``"epsilon"`` it asks for
-the noise that meets this target, with ``"curve"``, a list of epsilons, for their deltas. Every query
-builds new objects.
+the noise that meets this target, with ``"curve"``, a list of epsilons, for their deltas. Every
+query builds new objects.
 """
 
 import functools
