@@ -14,8 +14,8 @@ import numpy as np
 
 from . import contour
 from .finite_sums import Curve, curve
-from .law import EPS, log_sum_exp
 from .laplace import Laplace
+from .law import EPS, log_sum_exp
 from .step import Finite
 
 __all__ = []

@@ -6,9 +6,9 @@ from math import exp, expm1, inf, log, log1p, pi, sqrt
 import numpy as np
 from scipy.special import erfcx, ndtr, ndtri
 
+from .laplace import Laplace
 from .law import EPS
 from .sampled_gaussian import SampledGaussian
-from .laplace import Laplace
 from .step import Finite, Gaussian
 
 __all__ = []
