@@ -95,8 +95,8 @@ class Between(SampledGaussian):
         end = self.high + REACH * self.width
         if self.low > 0:
             return ((self.low - REACH * self.width, end),)
-        spans = [(a, min(b, end)) for a, b in super()._spans(c) if a < end]
-        return tuple(spans)
+        spans = super()._spans(c)
+        return spans if spans[-1][1] <= end else ((spans[0][0], end),)
 
     def _at(self, x, log_weight):
         law = super()._at(x, log_weight + self._log_weight(x))

@@ -212,7 +212,7 @@ class SampledGaussian(Step):
         x, log_weight = self._points(self._spans(c), self._spacing(c))
         law = self._at(x, log_weight)
         log_w = law.log_p + c * law.loss
-        heavy = log_w > log_w.max() - 1.5 * LEFT_OUT
+        heavy = log_w > log_w.max() - 400
         x, log_w = x[heavy], log_w[heavy]
         u, angle = (x - 0.5) / self.sigma**2, ANGLES[:, None]
         mixed, power = mixed_loss(u, self.rate), self._power(c)
