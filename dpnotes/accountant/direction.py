@@ -51,8 +51,10 @@ class Direction:
 
     def delta(self, epsilon):
         """(low, value, high) that hold delta(epsilon), the value on the safe side."""
+        if self.infinite == 1:
+            return 1.0, 1.0, 1.0
         top = self.finite_top() if self.infinite else self.top
-        if self.infinite == 1 or epsilon >= top + _round_off_of_losses(self.parts, top):
+        if epsilon >= top + _round_off_of_losses(self.parts, top):
             return self._rounded((self.infinite,) * 3)
         if not self.infinite:
             return safe(method(self.parts).delta(epsilon))
@@ -69,7 +71,7 @@ class Direction:
         if delta == 1:
             return 0.0, 0.0, 0.0
         room = 4 * EPS * delta if self.infinite else 0.0  # the round-off of delta - infinite
-        if delta < self.infinite - room:
+        if delta < self.infinite - room or self.infinite == 1:
             return inf, inf, inf
         top = self.finite_top() if self.infinite else self.top
         pad = _round_off_of_losses(self.parts, top)
