@@ -119,7 +119,7 @@ class SampledGaussian(Step):
         return 1 + c if self.side > 0 else -c
 
     def _pull(self, x, power):
-        """sigma^2 times the slope of power * loss at x: a peak of the integrand is a fixed point."""
+        """sigma^2 times the slope of power * loss at x: its fixed points are the peaks."""
         odds = (x - 0.5) / self.sigma**2 + log(self.rate) - log1p(-self.rate)
         return power / (1 + exp(min(-odds, 700.0)))
 
