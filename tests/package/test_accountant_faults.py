@@ -76,7 +76,7 @@ class SampledLaplace:
     "scale, rate, epsilon", [(10.0, 0.1, 0.0), (10.0, 0.1, 4.185e-4), (1.0, 1e-4, 0.0)]
 )
 def test_two_sampled_laplace_steps(scale, rate, epsilon):
-    """The lattice's window once ended below the top: mass was wrapped, and delta 7 times too low."""
+    """The lattice's window once ended below the top: mass was wrapped, delta too low."""
     run, step = dp.subsample(dp.laplace(scale), rate).compose(2), SampledLaplace(scale, rate)
     with mp.workdps(25):
         true = max(step.delta_of_two(epsilon, side) for side in (1, -1))
