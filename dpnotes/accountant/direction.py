@@ -57,8 +57,10 @@ class Direction:
         """(low, value, high) that hold delta(epsilon), the value on the safe side."""
         if self.exact:
             return self.exact.delta(epsilon)
+        if self.infinite == 1:
+            return 1.0, 1.0, 1.0
         top = self.finite_top() if self.infinite else self.top
-        if self.infinite == 1 or epsilon >= top + _round_off_of_losses(self.parts, top):
+        if epsilon >= top + _round_off_of_losses(self.parts, top):
             return self._rounded((self.infinite,) * 3)
         if not self.infinite:
             return safe(method(self.parts).delta(epsilon))
@@ -77,7 +79,7 @@ class Direction:
         if self.exact:
             return self.exact.epsilon(delta)
         room = 4 * EPS * delta if self.infinite else 0.0  # the round-off of delta - infinite
-        if delta < self.infinite - room:
+        if delta < self.infinite - room or self.infinite == 1:
             return inf, inf, inf
         top = self.finite_top() if self.infinite else self.top
         pad = _round_off_of_losses(self.parts, top)

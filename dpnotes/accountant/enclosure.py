@@ -1,7 +1,7 @@
-"""Enclosures (low, value, high) of one number, and how two of them of the same number are joined.
+"""Enclosures (low, value, high) of one number, and how two of them are joined.
 
-Several methods may enclose the same delta or epsilon. Each is right on its own, so the truth lies in
-all of them, and the best that is known is their intersection. If that is empty, at least one of
+Several methods may enclose the same delta or epsilon. Each is right on its own, so the truth lies
+in all of them, and the best that is known is their intersection. If that is empty, at least one of
 them is wrong: this is never hidden by a merge, it raises.
 """
 

@@ -45,9 +45,7 @@ class Integral:
             return 0.0, 0.0, 0.0
         side = 1 if delta <= 0.5 else -1
         budget = contour.Budget()
-        found = contour_epsilon(
-            self.parts, side, log(delta) if side > 0 else log1p(-delta), budget
-        )
+        found = contour_epsilon(self.parts, side, log(delta) if side > 0 else log1p(-delta), budget)
         if not is_wide(found, GOOD):
             return found
         near_zero = (found is not None and found[1] == 0) or self._may_need_none(delta)
@@ -211,16 +209,24 @@ def lattice_epsilon(parts, target, budget):
         if loss[0] + 0.01 * np.ptp(loss) < value or value <= 0:
             break
         start = (contour.saddle_at(parts, 1, value)[0], value, target)
-    low, high = 0.0, inf
-    for width in 1e-13 * abs(value) * 4.0 ** np.arange(24):
-        if spread.log_bounds(value + width)[2] <= target:
-            high = value + width
-            break
-    for width in 1e-12 * abs(value) * 2.0 ** np.arange(40):
-        if spread.log_bounds(value - width)[0] >= target:
-            low = value - width
-            break
+    size = abs(value)
+    high = least_width(lambda w: spread.log_bounds(value + w)[2] <= target, size)
+    low = least_width(lambda w: spread.log_bounds(value - w)[0] >= target, size)
+    low, high = max(0.0, value - low), value + high
     return low, min(value, high), high
+
+
+def least_width(holds, size):
+    """The least of 1e-13, 2e-13, ..., 0.1 of ``size`` for which a bound holds, or inf: the first of
+    1, 16, 256, ..., and then down from it."""
+    for last in range(0, 41, 4):
+        if holds(1e-13 * size * 2.0**last):
+            break
+    else:
+        return inf
+    while last > 0 and holds(1e-13 * size * 2.0 ** (last - 1)):
+        last -= 1
+    return 1e-13 * size * 2.0**last
 
 
 def certain_delta(parts, epsilon, log_guess):

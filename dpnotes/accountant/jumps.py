@@ -32,7 +32,7 @@ SPANS = (10.0, 50.0)  # of the losses of one class of jumps
 NOTHING = 33  # exp(-33) of delta may be left out,
 BARELY = 14  # and exp(-14) where there is no line for it
 REACH = 24.0  # widths, beyond which a class of jumps is cut off
-TERM = 2_000_000  # work to plan the line of one term
+TERM, PLAN = 2_000_000, 500  # work to plan the line of one term: and for each value of its losses
 SEVERAL = 8  # terms: then delta is reached by more than one jump
 MOST_TERMS = 120
 
@@ -95,8 +95,8 @@ class Between(SampledGaussian):
         end = self.high + REACH * self.width
         if self.low > 0:
             return ((self.low - REACH * self.width, end),)
-        spans = [(a, min(b, end)) for a, b in super()._spans(c) if a < end]
-        return tuple(spans)
+        spans = super()._spans(c)
+        return spans if spans[-1][1] <= end else ((spans[0][0], end),)
 
     def _at(self, x, log_weight):
         law = super()._at(x, log_weight + self._log_weight(x))
@@ -247,7 +247,8 @@ def _lines(terms, log_omitted, epsilon, log_delta, spared, budget):
     """Lines for all terms but those of at most exp(-spared) delta, or None."""
     lines, negligible = [], []
     for term in terms:
-        if not budget.takes(TERM):
+        values = sum(step.work(step.tilt_limit(1.0), 0.0) for step, _ in term)
+        if not budget.takes(TERM + PLAN * values):
             return None
         c = contour.saddle_at(term, 1, epsilon)[0]
         bound = contour.total_at(term, c) + float(contour.chernoff(c))

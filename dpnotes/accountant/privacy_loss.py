@@ -13,7 +13,7 @@ each direction the cheapest exact method answers:
 
 import numpy as np
 
-from .._validate import count, nonnegative, order, probability
+from .._validate import count, nonnegative, order, probability, within
 from . import many, tradeoff
 from .direction import Direction
 from .step import Finite, Gaussian
@@ -21,6 +21,7 @@ from .step import Finite, Gaussian
 __all__ = ["PrivacyLoss"]
 
 MOST_ROUNDS = 10**12
+MOST_ORDER = 1e15
 
 
 class PrivacyLoss:
@@ -60,7 +61,8 @@ class PrivacyLoss:
         return max(way.delta(epsilon)[1] for way in self._directions)
 
     def delta_interval(self, epsilon):
-        """(low, high) that hold the true delta(epsilon)."""
+        """(low, high) around delta(epsilon): an enclosure under the error model of
+        ``dpnotes.accountant``."""
         epsilon = nonnegative("epsilon", epsilon)
         return self._many(many.deltas, [0, 2], self._delta_interval, epsilon)
 
@@ -87,7 +89,8 @@ class PrivacyLoss:
         return found
 
     def epsilon_interval(self, delta):
-        """(low, high) that hold the true epsilon(delta): certified, aliases, cut and round-off."""
+        """(low, high) around epsilon(delta): an enclosure under the error model of
+        ``dpnotes.accountant``."""
         delta = probability("delta", delta)
         return self._many(many.epsilons, [0, 2], self._epsilon_interval, delta)
 
@@ -98,9 +101,13 @@ class PrivacyLoss:
     def renyi(self, alpha):
         """The Rényi divergence of order alpha >= 1, K(alpha-1)/(alpha-1) with K = log E exp(zL).
 
-        alpha = 1 gives the Kullback-Leibler divergence, alpha = inf the largest loss.
+        alpha = 1 gives the Kullback-Leibler divergence, alpha = inf the largest loss; between
+        1e15 and infinity nothing is served.
         """
-        return _each(self._renyi, order("alpha", alpha))
+        alpha = order("alpha", alpha)
+        finite = np.isfinite(alpha)
+        within("alpha", np.where(finite, alpha, 1.0), 1.0, MOST_ORDER)
+        return _each(self._renyi, alpha)
 
     def _renyi(self, alpha):
         return max(way.renyi(alpha) for way in self._directions)

@@ -36,10 +36,9 @@ __all__ = []
 
 TINY, SMALL = np.geomspace(1e-12, 2.5e-4, 15), np.geomspace(1e-3, 1.0, 13)
 ANGLES = np.concatenate([TINY, SMALL, [1.4, 1.9, 2.4]])  # d / sigma^2 of the strips
-STRIPS = slice(len(TINY), None)  # those that are wide enough for a mesh
 TURNS = (42.0, 12.0)  # heights times the angle, from which on a line is lifted
 LEFT_OUT = 60.0  # exp(-60) of the largest value of the integrand is cut off
-QUADRATURE = 40.0  # exp(-40) of the moment is the error of the mesh for a line
+QUADRATURE = 60.0  # exp(-60) of the moment is the error of the mesh: times 1e12 rounds, 1e-14
 MANY = 20_000  # nodes, beyond which each real z has a quadrature of its own
 
 
@@ -60,6 +59,17 @@ class Shifted(NamedTuple):
         small = np.log(np.maximum(np.exp(exponent) @ self.weights, 1e-300))
         size = np.where(excess > -0.5, np.log1p(np.maximum(excess, -0.5)), small)
         return np.where(known, size, np.inf)
+
+
+def _merged(spans):
+    """A union of intervals as separate ones, in ascending order."""
+    found = []
+    for low, high in sorted(spans):
+        if found and low <= found[-1][1]:
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        elif high > low:
+            found.append((low, high))
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -109,7 +119,7 @@ class SampledGaussian(Step):
         return 1 + c if self.side > 0 else -c
 
     def _pull(self, x, power):
-        """sigma^2 times the slope of power * loss at x: a peak of the integrand is a fixed point."""
+        """sigma^2 times the slope of power * loss at x: its fixed points are the peaks."""
         odds = (x - 0.5) / self.sigma**2 + log(self.rate) - log1p(-self.rate)
         return power / (1 + exp(min(-odds, 700.0)))
 
@@ -139,25 +149,28 @@ class SampledGaussian(Step):
 
     @lru_cache(maxsize=64)  # noqa: B019 (of a frozen value, and few)
     def _spans(self, c):
-        """Intervals of x that hold all of q, of p and of the law tilted by exp(cL): one, or two if
-        there is nothing between."""
+        """Intervals of x, in ascending order, that hold all of q, of p and of the law tilted by
+        exp(cL): between them there is nothing."""
         power, wide = self._power(c), 11 * self.sigma
         near, far = self._peaks(power)
         floor = max(self._height(near, power), self._height(far, power)) - LEFT_OUT
-        least = max(0.0, min(2.0, 1 - self.sigma**2 * log(self.rate))) + wide
-        low = min(0.0, near) - wide
+        valley = self._valley(near, far, power)
         end = self._edge(max(far, 0.0), max(power, 0.0) + wide, power, floor)
-        if far - near > 60 * self.sigma:
-            a, b = near + self.sigma, far - self.sigma
-            while b - a > self.sigma:  # the lowest point between the peaks
-                x = 0.5 * (a + b)
-                a, b = (x, b) if self._pull(x, power) < x else (a, x)
-            if self._height(a, power) < floor:
-                first = max(least, self._edge(near, a, power, floor))
-                second = self._edge(far, a, power, floor)
-                if first < second:
-                    return (low, first), (second, max(end, second))
-        return ((low, max(end, least)),)
+        spans = [(-wide, wide), (1 - wide, 1 + wide), (min(0.0, near) - wide, near + self.sigma)]
+        if self._height(valley, power) < floor:
+            spans += [(near, self._edge(near, valley, power, floor))]
+            spans += [(self._edge(far, valley, power, floor), end)]
+        else:
+            spans += [(near, end)]
+        return _merged(spans)
+
+    def _valley(self, near, far, power):
+        """The lowest point between the two peaks."""
+        low, high = near, far
+        while high - low > self.sigma + 1e-12 * high:
+            x = 0.5 * (low + high)
+            low, high = (x, high) if self._pull(x, power) < x else (low, x)
+        return low
 
     def _edge(self, high, low, power, floor):
         """From a high place towards a low one: where the integrand falls below the floor."""
@@ -197,10 +210,12 @@ class SampledGaussian(Step):
         G = 1 + rate (e^u - 1): in this form nothing cancels at small angles.
         """
         x, log_weight = self._points(self._spans(c), self._spacing(c))
-        u, angle = (x - 0.5) / self.sigma**2, ANGLES[:, None]
-        mixed, power = mixed_loss(u, self.rate), self._power(c)
         law = self._at(x, log_weight)
         log_w = law.log_p + c * law.loss
+        heavy = log_w > log_w.max() - 400
+        x, log_w = x[heavy], log_w[heavy]
+        u, angle = (x - 0.5) / self.sigma**2, ANGLES[:, None]
+        mixed, power = mixed_loss(u, self.rate), self._power(c)
         weights = np.exp(log_w - log_w.max())
         share = np.exp(u + log(self.rate) + log1p(-self.rate) - 2 * mixed)
         lost = np.minimum(4 * share * np.sin(angle / 2) ** 2, 1 - 1e-15)
@@ -216,7 +231,7 @@ class SampledGaussian(Step):
         if not band:
             return plain, np.inf, 0.0
         shifted = self._shifted(c)
-        strips = 2 * pi * self.sigma**2 * ANGLES[STRIPS]
+        strips = 2 * pi * self.sigma**2 * ANGLES
 
         def widest(room, log_size):
             """The spacing for which one of these strips bounds the error by exp(-QUADRATURE)."""
@@ -224,7 +239,7 @@ class SampledGaussian(Step):
                 found = np.where(room > 0, room / (QUADRATURE + np.maximum(log_size, 0.0)), 0.0)
             return float(np.max(np.nan_to_num(found), initial=0.0))
 
-        best = min(plain, widest(strips, shifted.log_bound(band, -1)[STRIPS])), np.inf, 0.0
+        best = min(plain, widest(strips, shifted.log_bound(band, -1))), np.inf, 0.0
         if best[0] > 0.7 * plain:
             return best
         for angle, turn in product(SMALL.tolist(), TURNS):
@@ -234,7 +249,7 @@ class SampledGaussian(Step):
             room, size = 2 * pi * self.sigma**2 * (ANGLES - angle), shifted.log_bound(edge)
             lifted = min(plain, widest(room, size), widest(-room, size))
             if lifted > best[0]:
-                size = shifted.log_bound(edge, -1)[STRIPS]
+                size = shifted.log_bound(edge, -1)
                 best = max(best, (min(lifted, widest(strips, size)), edge, angle))
         return best
 

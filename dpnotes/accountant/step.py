@@ -135,7 +135,10 @@ class Gaussian(Step):
         if shift > 100 * self.mu:
             ends = [(a, a + 2 * width) for a in (first, first + shift)]
         meshes = [
-            gauss_between(np.linspace(a, b, int(2 * (b - a) / self.mu) + 2), multiples(spacing, max(a, least), b))
+            gauss_between(
+                np.linspace(a, b, int(2 * (b - a) / self.mu) + 2),
+                multiples(spacing, max(a, least), b),
+            )
             for a, b in ends
         ]
         return (np.concatenate(part) for part in zip(*meshes, strict=True))
