@@ -71,7 +71,7 @@ class Line:
         value = max(abs(float(terms.sum().real)), 1e-250)
         front = self.cumulant - self.c * epsilon
         rounding = np.abs(terms) @ (self.noise + EPS * (8 + np.abs(epsilon * self.y)))
-        rounding += value * EPS * (16 + abs(self.cumulant) + abs(self.c * epsilon))
+        rounding += value * EPS * (16 + 8 * abs(self.cumulant) + abs(self.c * epsilon))
         unit = np.log(2 / self.period)
         cut = np.exp(min(self.log_cut - unit, 0.0))
         exponent = self.rivals[1] - self.rivals[0] * epsilon - front - unit

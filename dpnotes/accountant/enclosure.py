@@ -5,11 +5,12 @@ in all of them, and the best that is known is their intersection. If that is emp
 them is wrong: this is never hidden by a merge, it raises.
 """
 
+from math import inf
+
 from .law import EPS
 
 __all__ = []
 
-TIGHT = 2e-11  # relative width up to which an enclosure is round-off alone
 TOUCHING = 64 * EPS  # by which ends that ought to meet may miss each other
 
 
@@ -19,9 +20,9 @@ def is_wide(found, share):
 
 
 def safe(found):
-    """The high end as the value, where more than round-off lies between."""
+    """The high end as the value; the middle where there is no finite high end."""
     low, value, high = found
-    return low, value if high - low <= TIGHT * value else high, high
+    return low, value if high == inf else high, high
 
 
 def intersected(first, second):

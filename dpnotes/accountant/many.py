@@ -12,7 +12,6 @@ import numpy as np
 
 from . import contour, jumps
 from .direction import method
-from .enclosure import TIGHT
 from .inversion import Integral
 from .law import EPS
 
@@ -144,13 +143,13 @@ def _limited(line, epsilon):
 
 
 def _enclosures(side, found, limit):
-    """Like those of a single query: the value is the middle within round-off, else the safe end."""
+    """Like those of a single query: the value is the safe end."""
     log_tail, _, above, below = found
     sharp = (np.maximum(above, below) <= limit) & (log_tail < 0) & (log_tail > FLOOR)
     tail = np.exp(np.where(sharp, log_tail, np.nan))
     low, high = tail * (1 - below) * (1 - EPS), np.minimum(1.0, tail * (1 + above) * (1 + EPS))
     if side > 0:
-        return np.array([low, np.where(high - low <= TIGHT * tail, tail, high), high])
+        return np.array([low, high, high])
     return np.array([1 - high - EPS, 1 - low + EPS, 1 - low + EPS])
 
 
@@ -213,8 +212,7 @@ def _certified(line, side, epsilon, target, limit):
         bound = np.log1p(up) if way * side > 0 else np.log1p(-np.minimum(down, 0.5))
         good &= (way * side * (at_end + bound - target) <= 0) & (down < 0.5) & (end > 0)
         ends.append(end)
-    tight = (ends[1] - ends[0] <= TIGHT * epsilon) & (side > 0)
-    found = np.array([ends[0], np.where(tight, epsilon, ends[1]), ends[1]])
+    found = np.array([ends[0], ends[1], ends[1]])
     found[:, ~good] = np.nan
     return found
 
@@ -260,7 +258,7 @@ def _sums(line, epsilon):
     weight = np.abs(steep[0, :size])
     noise = weight @ (line.noise + EPS * (16 + block + count))
     rounding = noise + 4 * EPS * np.abs(epsilon) * (weight @ line.y)
-    rounding += value * EPS * (16 + abs(line.cumulant) + np.abs(line.c * epsilon))
+    rounding += value * EPS * (16 + 8 * abs(line.cumulant) + np.abs(line.c * epsilon))
     front, unit = line.cumulant - line.c * epsilon, np.log(2 / line.period)
     cut = np.exp(min(line.log_cut - unit, 0.0))
     aliases = _aliases(line, front + unit, epsilon)
