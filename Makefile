@@ -11,7 +11,7 @@ export OMP_NUM_THREADS = 1
 ASSIGNMENTS ?= assignments
 GRADER = $(BIN)/python -m assignments.grader
 
-.PHONY: help book serve lab test quick bench assignments grade gradescope pins newest clean
+.PHONY: help book serve lab test quick bench attack assignments grade gradescope pins newest clean
 
 help:
 	@echo "make book     build the site into _build/html, every notebook executed"
@@ -20,6 +20,7 @@ help:
 	@echo "make test     build if needed, then run every check"
 	@echo "make quick    the tests of the package and of the claims alone"
 	@echo "make bench    time and accuracy beside other libraries (installs them under .bench)"
+	@echo "make attack   thousands of random mechanisms against oracles (N=5000 SEED=... to repeat)"
 	@echo "make assignments                               write and check the student versions"
 	@echo "make grade HW=laplace SUBMISSIONS=in OUT=out   grade a folder of submissions"
 	@echo "make gradescope HW=laplace OUT=laplace.zip     an autograder for Gradescope"
@@ -62,6 +63,10 @@ quick: $(INSTALLED)
 bench: $(INSTALLED)
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/erm.py
+
+N ?= 5000
+attack: $(INSTALLED)
+	$(BIN)/python -m tests.attack --settings $(N) $(if $(SEED),--seed $(SEED))
 
 assignments: $(INSTALLED)
 	$(GRADER) build --masters $(ASSIGNMENTS)

@@ -7,7 +7,8 @@ processor time (the machine may be shared; everything runs on one thread). A que
 ``{"kind": "gaussian" | "laplace" | "response", "noise": ..., "rate": ..., "k": ..., "delta": ...}``
 with sensitivity 1, Poisson sampling, neighbours by adding or removing one person; ``noise`` is the
 standard deviation, the scale, or the epsilon of randomized response. With ``"epsilon"`` it asks for
-the noise that meets this target. Every query builds new objects.
+the noise that meets this target, with ``"curve"``, a list of epsilons, for their deltas. Every
+query builds new objects.
 """
 
 import functools
@@ -33,7 +34,9 @@ def dpnotes():
         step = kinds[kind](noise)
         return (dp.subsample(step, rate) if rate < 1 else step).compose(k)
 
-    def answer(kind, rate, k, delta, noise=None, epsilon=None, interval=False):
+    def answer(kind, rate, k, delta, noise=None, epsilon=None, interval=False, curve=None):
+        if curve:
+            return loss(kind, noise, rate, k).delta(curve).tolist()
         if epsilon is not None:
             return dp.calibrate(lambda s: loss(kind, s, rate, k), epsilon, delta)
         run = loss(kind, noise, rate, k)
@@ -42,18 +45,20 @@ def dpnotes():
     return answer
 
 
+def event(kind, noise, rate, k):
+    import dp_accounting as da
+
+    if kind == "response":
+        step = da.RandomizedResponseDpEvent(2 / (1 + exp(noise)), 2)
+    else:
+        step = {"gaussian": da.GaussianDpEvent, "laplace": da.LaplaceDpEvent}[kind](noise)
+    return da.SelfComposedDpEvent(da.PoissonSampledDpEvent(rate, step) if rate < 1 else step, k)
+
+
 def dp_accounting(accountant):
     import dp_accounting as da
 
     replaced = da.NeighboringRelation.REPLACE_ONE
-    kinds = {"gaussian": da.GaussianDpEvent, "laplace": da.LaplaceDpEvent}
-
-    def event(kind, noise, rate, k):
-        if kind == "response":
-            step = da.RandomizedResponseDpEvent(2 / (1 + exp(noise)), 2)
-        else:
-            step = kinds[kind](noise)
-        return da.SelfComposedDpEvent(da.PoissonSampledDpEvent(rate, step) if rate < 1 else step, k)
 
     def answer(kind, rate, k, delta, noise=None, epsilon=None):
         fresh = functools.partial(accountant, *[replaced] * (kind == "response"))
@@ -79,7 +84,9 @@ def dp_accounting_pld():
 
     by_events = dp_accounting(PLDAccountant)
 
-    def answer(kind, rate, k, delta, noise=None, epsilon=None):
+    def answer(kind, rate, k, delta, noise=None, epsilon=None, curve=None):
+        if curve:  # the accountant passes a list on to its distribution, which takes one
+            return PLDAccountant().compose(event(kind, noise, rate, k)).get_delta(curve).tolist()
         if kind == "response" and k > 1:  # PLDAccountant 0.6.0 counts repeated responses once
             once = from_randomized_response(2 / (1 + exp(noise)), 2)
             return once.self_compose(k).get_epsilon_for_delta(delta)

@@ -198,6 +198,29 @@ def against_rounds(workers):
         asked = {n: w for n, w in asked.items() if replies[n]["ms"] < 10_000}
 
 
+def whole_curves(workers):
+    """delta at 1,000 epsilons, everything from the build on, beside one query of ours. The
+    peer's largest error is relative to our curve, where that is above 1e-12."""
+    print("\n### Whole curves: δ at 1,000 ε from 0 to ε(1e-10), milliseconds\n")
+    names = list(workers)
+    print("| setting | one query |" + "".join(f" {name} |" for name in names) + " largest error |")
+    print("|---|---|" + "---|" * (len(names) + 1))
+    for name, query, _ in ORDINARY:
+        one = workers["dpnotes"].ask(query | {"delta": 1e-10})
+        curve = [one["value"] * i / 1000 for i in range(1000)]
+        replies = {n: worker.ask(query | {"curve": curve}) for n, worker in workers.items()}
+        ours, *others = (reply.get("value") for reply in replies.values())
+        errors = [
+            abs(b / a - 1)
+            for other in others
+            if other
+            for a, b in zip(ours, other, strict=True)
+            if a > 1e-12
+        ]
+        shown = "".join(f" {reply['ms']:.1f} |" for reply in replies.values())
+        print(f"| {name} | {one['ms']:.1f} |{shown} {max(errors, default=0):.0e} |", flush=True)
+
+
 def calibration(workers):
     """The least noise for a target."""
     print("\n### Calibration\n\n| target | library | noise | ms | relative error |")
@@ -247,6 +270,7 @@ def main():
     compare("Hard ones", HARD, workers)
     pair = {n: w for n, w in workers.items() if n in ("dpnotes", "dp-accounting PLD")}
     against_rounds(pair)
+    whole_curves(pair)
     calibration(pair)
     all_of_it = import_time("import dpnotes")
     scipy = import_time("import numpy, scipy.special, scipy.optimize")

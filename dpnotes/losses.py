@@ -11,10 +11,12 @@ from math import exp, fsum, log1p
 import numpy as np
 
 from ._validate import distribution, nonnegative, positive, probability, scalar, within
-from .accountant.law import mixed_loss
+from .accountant.binomial import errors
+from .accountant.laplace import Laplace
+from .accountant.law import EPS, mixed_loss
 from .accountant.privacy_loss import PrivacyLoss
 from .accountant.sampled_gaussian import SampledGaussian
-from .accountant.step import Finite, Gaussian, Laplace
+from .accountant.step import Finite, Gaussian
 
 __all__ = ["finite", "gaussian", "laplace", "randomized_response", "subsample"]
 
@@ -83,11 +85,13 @@ def _log_ratio(p, q):
     return np.where(near, np.log1p(ratio), np.log(p) - np.log(q))
 
 
-def _finite(loss, log_p, infinite, lost):
+def _finite(loss, log_p, infinite, lost, blur=()):
     """A Finite step with equal losses merged and in ascending order."""
     values = np.unique(loss)
     merged = [np.logaddexp.reduce(log_p[loss == value]) for value in values]
-    return Finite(tuple(values.tolist()), tuple(map(float, merged)), float(infinite), float(lost))
+    blur = tuple(tuple(float(max(b[loss == value])) for value in values) for b in blur)
+    losses, merged = tuple(values.tolist()), tuple(map(float, merged))
+    return Finite(losses, merged, float(infinite), float(lost), blur)
 
 
 def subsample(loss, rate):
@@ -122,10 +126,20 @@ def _sampled(step, rate):
         return SampledGaussian(step.sigma, step.rate * rate)
     if isinstance(step, Laplace):
         return Laplace(step.scale, step.rate * rate)
+    return _sampled_finite(step, rate)
+
+
+def _sampled_finite(step, rate):
+    """The mixture of both laws, and what the errors of the step become in it: those of the loss
+    times the chance that an outcome came from p."""
     loss, log_q = np.array(step.losses), np.array(step.log_p) - np.array(step.losses)
-    log_rest = log1p(-rate)
-    log_p = np.logaddexp(np.log(rate) + np.array(step.log_p), log_rest + log_q)
-    mixed = mixed_loss(loss, rate)
+    log_rest, (blur, blur_p) = log1p(-rate), errors(step)
+    one, other = np.log(rate) + np.array(step.log_p), log_rest + log_q
+    log_p, mixed = np.logaddexp(one, other), mixed_loss(loss, rate)
+    blur_p = blur_p + np.exp(other - log_p) * blur
+    blur = np.exp(one - log_p) * blur
     if step.lost:  # where p vanishes the mixture has (1 - rate) q
         mixed, log_p = np.append(mixed, log_rest), np.append(log_p, log_rest + np.log(step.lost))
-    return _finite(mixed, log_p, rate * step.infinite, 0.0)
+        blur, blur_p = np.append(blur, 0.0), np.append(blur_p, 4 * EPS)
+    blur, blur_p = blur + 8 * EPS * np.abs(mixed), blur_p + EPS * (6 + 4 * np.abs(log_p))
+    return _finite(mixed, log_p, rate * step.infinite, 0.0, (blur, blur_p))

@@ -1,33 +1,79 @@
-"""The other way round: the least noise, rate or number of steps for a target, by root finding."""
+"""The other way round: the least noise, the largest rate or the most steps for a target.
+
+delta(epsilon) is monotone in each of them, so calibration is root finding. Two evaluations say
+which way: noise costs less privacy the more there is of it, a rate or a number of steps more.
+"""
 
 from math import exp, inf, log
 
-from .._validate import nonnegative, open_probability, scalar
+from .._validate import function, nonnegative, open_probability, scalar
 from .privacy_loss import PrivacyLoss
 
 __all__ = ["calibrate"]
 
+MOST_STEPS = 10**12
+
 
 def calibrate(family, epsilon, delta):
-    """The smallest noise s > 0 for which ``family(s)`` is (epsilon, delta)-DP.
+    """The parameter x at which ``family(x)`` just is (epsilon, delta)-DP.
 
-    ``family`` maps a number to a PrivacyLoss and must lose less privacy for larger numbers:
-    ``calibrate(lambda s: gaussian(sigma=s), epsilon=1.0, delta=1e-5)``. Relative error 1e-12 for
-    smooth families; the answer itself meets the target.
+    ``family`` maps a number x > 0 to a PrivacyLoss, and is monotone. The answer meets the target,
+    and is, to 1e-12 for smooth families,
+
+    - the smallest such x if the family loses less privacy for larger ones (noise):
+      ``calibrate(lambda s: gaussian(sigma=s), epsilon=1.0, delta=1e-5)``;
+    - the largest if it loses more (a rate):
+      ``calibrate(lambda q: subsample(gaussian(1.0), q).compose(1000), 1.0, 1e-5)``;
+    - the largest whole number if it refuses fractions (steps), an int:
+      ``calibrate(lambda k: subsample(gaussian(1.0), 0.01).compose(k), 1.0, 1e-5)``.
     """
     epsilon = nonnegative("epsilon", scalar("epsilon", epsilon))
     delta = open_probability("delta", scalar("delta", delta))
-    if not callable(family):
-        raise ValueError(f"family must be a function of the noise, got {family!r}")
+    function("family", family)
 
-    def excess(t):
-        loss = family(exp(t))
+    def excess(x):
+        loss = family(x)
         if not isinstance(loss, PrivacyLoss):
-            raise ValueError(f"family must return a PrivacyLoss, got {loss!r} at {exp(t)!r}")
+            raise ValueError(f"family must return a PrivacyLoss, got {loss!r} at {x!r}")
         found = loss._delta(epsilon)
         return (log(found) if found > 0 else -inf) - log(delta)
 
-    return exp(_root(excess))
+    if not _serves(excess, 1.5) and _serves(excess, 2):
+        return _most_steps(excess)
+    way = _direction(excess)
+    return exp(way * _root(lambda t: excess(exp(way * t))))
+
+
+def _serves(excess, x):
+    try:
+        excess(x)
+    except ValueError:
+        return False
+    return True
+
+
+def _direction(excess):
+    """1 if the family loses less privacy for larger numbers, -1 if it loses more."""
+    first, other = excess(1.0), 2.0 if _serves(excess, 2.0) else 0.5
+    second = excess(other)
+    if first == second:  # both 1, or both 0: look further
+        second = excess(other**8)
+    return 1 if (second < first) == (other > 1) else -1
+
+
+def _most_steps(excess):
+    """The largest whole number with excess <= 0."""
+    low, high = 0, 1
+    while excess(high) <= 0:
+        low, high = high, 2 * high
+        if high > MOST_STEPS:
+            raise ValueError(f"family must miss the target somewhere, but {low} steps meet it")
+    if low == 0:
+        raise ValueError("family must meet the target somewhere, but one step does not")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if excess(middle) <= 0 else (low, middle)
+    return low
 
 
 def _root(excess):
@@ -67,7 +113,7 @@ def _bracket(excess):
             return (last, found) if way > 0 else (found, last)
         last, step = found, 1.5 * step
     which = "no" if way > 0 else "every"
-    raise ValueError(f"family must have a noise that meets the target, but {which} noise does")
+    raise ValueError(f"family must just meet the target somewhere, but {which} number meets it")
 
 
 def _interpolate(points):

@@ -25,9 +25,24 @@ from .law import EPS
 __all__ = []
 
 TOLERANCE = 1e-14  # of aliases and of the cut, relative to the tail
-MOST_WORK = 500_000_000  # nodes along the line times values of the loss: half a second
+MOST_WORK = 400_000_000  # of one query, about a second: nodes along lines times values of the loss
 MOST_NODES = 400_000
 MOST_VALUES = 1_000_000  # of the loss at a real z, for a line: it needs some 50 nodes at least
+
+
+class Budget:
+    """The work that one query may still cost. Every method asks before it computes or allocates;
+    where nothing is left the bounds that cost nothing are the answer (``inversion``)."""
+
+    def __init__(self, left=MOST_WORK):
+        self.left = left
+
+    def takes(self, work):
+        """Whether so much is left; if so, it is spent."""
+        if not work <= self.left:
+            return False
+        self.left -= work
+        return True
 
 
 @dataclass(frozen=True)
@@ -56,7 +71,7 @@ class Line:
         value = max(abs(float(terms.sum().real)), 1e-250)
         front = self.cumulant - self.c * epsilon
         rounding = np.abs(terms) @ (self.noise + EPS * (8 + np.abs(epsilon * self.y)))
-        rounding += value * EPS * (16 + abs(self.cumulant) + abs(self.c * epsilon))
+        rounding += value * EPS * (16 + 8 * abs(self.cumulant) + abs(self.c * epsilon))
         unit = np.log(2 / self.period)
         cut = np.exp(min(self.log_cut - unit, 0.0))
         exponent = self.rivals[1] - self.rivals[0] * epsilon - front - unit
@@ -241,19 +256,21 @@ def cut_height(parts, c, variance, log_room, most):
     return None, None
 
 
-def line(parts, side, start):
+def line(parts, side, start, budget=None):
     """The line for a saddle point ``start`` = (c, e, log tail), or None if it is too long."""
+    budget = budget or Budget()
     _, epsilon, log_tail = start
     c, period, rivals, variance = plan(parts, side, *start)
     if not np.isfinite(period) or sum(step.work(c, 0.0) for step, _ in parts) > MOST_VALUES:
         return None
     cumulant = total_at(parts, c)
     log_room = log_tail - (cumulant - c * epsilon) + np.log(TOLERANCE)
-    height, log_cut = cut_height(parts, c, variance, log_room, MOST_WORK * 2 * np.pi / period)
+    height, log_cut = cut_height(parts, c, variance, log_room, MOST_NODES * 2 * np.pi / period)
     if height is None:
         return None
     nodes = int(np.ceil(height * period / (2 * np.pi))) + 1
-    if nodes > MOST_NODES or nodes * sum(step.work(c, height) for step, _ in parts) > MOST_WORK:
+    work = nodes * (20 + sum(step.work(c, height) for step, _ in parts))
+    if nodes > MOST_NODES or not budget.takes(work):
         return None
     y = 2 * np.pi / period * np.arange(nodes)
     shape, noise = np.zeros(nodes, dtype=complex), np.zeros(nodes)

@@ -3,16 +3,24 @@
 Every answer is an enclosure (low, value, high).
 """
 
+from functools import cached_property, lru_cache
 from math import exp, expm1, inf, log, log1p
 
-import numpy as np
-
-from . import contour, finite_sums, one_step
-from .curves import Binomial, Exact, Integral
+from . import contour, finite_sums, laplace_sums, one_step
+from .enclosure import intersected, safe
+from .inversion import Integral
 from .law import EPS
 from .step import Finite
+from .two_losses import ALL, Binomial
 
 __all__ = []
+
+
+def _round_off_of_losses(parts, top):
+    """By how much the largest loss, a sum of rounded logarithms, may be off."""
+    if top == inf:
+        return 0.0
+    return 8 * EPS * sum(k * abs(step.extent(1.0)[1]) for step, k in parts)
 
 
 class Direction:
@@ -34,6 +42,11 @@ class Direction:
         self.infinite = 0.0 - expm1(self.log_kept)  # P(L = inf); not -0.0
         self.given = () if certain else tuple((step.given_finite(), k) for step, k in parts)
 
+    @cached_property
+    def exact(self):
+        """The method that sums infinite losses, too, exactly; or None."""
+        return exact_sum(self.parts) if self.given else None
+
     def finite_top(self):
         """The largest finite loss."""
         if any(step.top() == inf and not step.infinite for step, _ in self.parts):
@@ -41,14 +54,18 @@ class Direction:
         return sum(k * step.extent(1.0)[1] for step, k in self.parts)
 
     def delta(self, epsilon):
-        if self.infinite == 1 or epsilon >= self.top:
-            return (self.infinite,) * 3
-        if not self.infinite:
-            return method(self.parts).delta(epsilon)
-        if epsilon >= self.finite_top():
+        """(low, value, high) that hold delta(epsilon), the value on the safe side."""
+        if self.exact:
+            return self.exact.delta(epsilon)
+        if self.infinite == 1:
+            return 1.0, 1.0, 1.0
+        top = self.finite_top() if self.infinite else self.top
+        if epsilon >= top + _round_off_of_losses(self.parts, top):
             return self._rounded((self.infinite,) * 3)
+        if not self.infinite:
+            return safe(method(self.parts).delta(epsilon))
         found = method(self.given).delta(epsilon - self.log_kept)
-        return self._rounded([self.infinite + exp(self.log_kept) * f for f in found])
+        return safe(self._rounded([self.infinite + exp(self.log_kept) * f for f in found]))
 
     def _rounded(self, found):
         """With the round-off of ``infinite``, and of a sum with it."""
@@ -56,21 +73,25 @@ class Direction:
         return low * (1 - 4 * EPS), min(1.0, value), min(1.0, high * (1 + 4 * EPS))
 
     def epsilon(self, delta):
+        """(low, value, high) that hold epsilon(delta), the value on the safe side."""
         if delta == 1:
             return 0.0, 0.0, 0.0
+        if self.exact:
+            return self.exact.epsilon(delta)
         room = 4 * EPS * delta if self.infinite else 0.0  # the round-off of delta - infinite
-        if delta < self.infinite - room:
+        if delta < self.infinite - room or self.infinite == 1:
             return inf, inf, inf
         top = self.finite_top() if self.infinite else self.top
+        pad = _round_off_of_losses(self.parts, top)
         if delta == 0:
-            return (max(0.0, top),) * 3
+            return max(0.0, top - pad), max(0.0, top), max(0.0, top + pad)
         if self.infinite:
-            low, value, high = self._given_epsilon(delta - self.infinite, room, top)
+            found = self._given_epsilon(delta - self.infinite, room, top)
         else:
-            low, value, high = method(self.parts).epsilon(delta)
-        least = min(max(0.0, low, self._least_epsilon(delta, top)), top)
-        high = min(max(high, least), top if delta - self.infinite > room else inf)
-        return least, min(max(value, least), high), high
+            found = method(self.parts).epsilon(delta)
+        least = max(0.0, self._least_epsilon(delta, top, pad))
+        most = max(0.0, top + pad) if delta - self.infinite > room else inf
+        return safe(intersected(found, (least, most, most)))
 
     def _given_epsilon(self, rest, room, top):
         """With probability rest - room to rest + room beyond the infinite losses."""
@@ -84,9 +105,10 @@ class Direction:
             value = top
         if rest > room:
             high = curve.epsilon(min(1.0, (rest - room) / kept))[2] + self.log_kept - pad
-        return low, value, high
+        low, high = max(0.0, low), max(0.0, high)
+        return low, min(max(value, low), high), high
 
-    def _least_epsilon(self, delta, top):
+    def _least_epsilon(self, delta, top, pad):
         """Below epsilon: delta(e) >= infinite + w (1 - exp(e - top)), w the probability of top.
 
         Where delta is near that the last digit of w decides, so w is taken low by its round-off:
@@ -98,13 +120,15 @@ class Direction:
         rest = delta - self.infinite * (1 - 4 * EPS)
         if not rest < weight:
             return 0.0
-        return top + log1p(-rest / weight) * (1 + 1e-9) - 1e-14 * top
+        return top - pad + log1p(-rest / weight) * (1 + 1e-9)
 
     def certainly_meets(self, epsilon, delta):
         """Whether the closed form, Chernoff's bound (the best RDP bound) or one line shows
         (epsilon, delta)-DP with room for its round-off, and for that of log delta < 0."""
         if self.infinite or not 0 < delta < 1 or not 0 < epsilon < inf:
             return False
+        if self.exact:
+            return self.exact.meets(epsilon, delta, 1)
         curve, target = method(self.parts), (1 + EPS) * log(delta)
         if isinstance(curve, one_step.Single):
             return curve.log_bound(epsilon, 1) < target
@@ -127,10 +151,15 @@ def method(parts):
     step, k = parts[0]
     if len(parts) == 1 and k == 1 and one_step.has_closed_form(step):
         return one_step.Single(step)
-    if all(isinstance(step, Finite) for step, _ in parts):
-        if len(parts) == 1 and len(step.losses) == 2:
-            return Binomial(step, k)
-        exact = finite_sums.enumerated(parts)
-        if exact is not None:
-            return Exact(exact, 2e-13 * float(np.abs(exact.loss).max()))
     return Integral(parts)
+
+
+@lru_cache(maxsize=8)
+def exact_sum(parts):
+    """The exact sum of this composition, infinite losses and all, or None."""
+    if all(isinstance(step, Finite) for step, _ in parts):
+        step, k = parts[0]
+        if len(parts) == 1 and len(step.losses) == 2 and k > ALL:
+            return Binomial(step, k)
+        return finite_sums.enumerated(parts)
+    return laplace_sums.sums(parts)

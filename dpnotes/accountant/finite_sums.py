@@ -1,22 +1,29 @@
-"""Losses with finitely many values: exact sums.
+"""Losses with finitely many values: exact sums, whose only error is round-off, and that bounded.
 
-If the total loss takes the values l_0 < l_1 < ..., delta(e) is linear in exp(e) between them and
-all of it follows from two sums of positive terms from the right (``Curve``). Two-point steps
-(randomized response) have binomial weights; few finite steps are enumerated.
+If the total loss takes the values l_i with probabilities p_i, both sums of ``kept``,
+
+    t(e) = sum_i p_i (1 - exp(e - l_i))_+    and    r(e) = sum_i p_i min(1, exp(e - l_i)),
+
+have positive terms. Every l_i and log p_i carries a bound on its error, and the sums move outwards
+with them. Two-point steps (randomized response) have binomial weights (``binomial``, ``two_losses``
+if there are many rounds); few finite steps are enumerated.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
-from math import comb
+from functools import cached_property, lru_cache
+from math import comb, exp, inf, log, log1p, nextafter
 
 import numpy as np
-from scipy.special import gammaln
 
+from .binomial import atoms, deviance, errors, stirling_error
+from .kept import Kept, enclosed
+from .law import EPS, log_sum_exp
 from .step import Finite
 
 __all__ = []
 
 MOST_VALUES = 300_000  # of an enumerated sum
+LEAST = 1e-280  # of a sum in which terms that underflow don't matter
 
 
 @dataclass(frozen=True)
@@ -60,87 +67,120 @@ def curve(loss, log_p):
     return Curve(loss, log_p, log_weight, log_tail)
 
 
-@lru_cache(maxsize=1)
-def few_stirling_errors():
-    """log n! - log(sqrt(2 pi n) (n/e)^n) for n < 16 (0 for n = 0)."""
-    n = np.arange(1.0, 16.0)
-    return np.append(0.0, gammaln(n + 1) - (n + 0.5) * np.log(n) + n - 0.5 * np.log(2 * np.pi))
+class Exact(Kept):
+    """Values ``loss`` (+ ``fine``, their last digits) with their probabilities, both to bounds.
+
+    ``shift`` bounds the error of each loss, ``noise`` that of each log_p, ``log_omitted`` the
+    probability of values that are not listed.
+    """
+
+    def __init__(self, parts, values, log_omitted=-inf):
+        super().__init__(parts)
+        order = np.argsort(values[0], kind="stable")
+        self.loss, self.fine, self.shift, self.log_p, self.noise = (v[order] for v in values)
+        self.omitted = nextafter(exp(log_omitted), inf) if log_omitted > -inf else 0.0
+        self.top = enclosed(self.loss, self.fine, self.shift)
+
+    @cached_property
+    def curve(self):
+        return curve(self.loss, self.log_p)
+
+    @cached_property
+    def log_rest(self):
+        """r at each value, rising, and the probability of the values before."""
+        before = np.append(-inf, np.logaddexp.accumulate(self.log_p)[:-1])
+        return np.logaddexp(before, self.curve.log_weight), before
+
+    def _gap(self, epsilon):
+        return (self.loss - epsilon) + self.fine
+
+    def tail(self, epsilon):
+        gap, found = self._gap(epsilon), []
+        for way in (-1, 1):
+            moved = gap + way * self.shift
+            on = moved > 0
+            weight = -np.expm1(-moved[on])
+            log_p = self.log_p[on] + way * self.noise[on]
+            found.append(_sum(log_p, weight, lambda w=weight: np.log(w), way))
+        return found[0], min(1.0, found[1] + self.omitted)
+
+    def rest(self, epsilon):
+        gap, found = self._gap(epsilon), []
+        for way in (-1, 1):
+            fall = -np.maximum(gap - way * self.shift, 0.0)
+            log_p = self.log_p + way * self.noise
+            found.append(_sum(log_p, np.exp(fall), lambda f=fall: f, way))
+        return found[0], min(1.0, found[1] + self.omitted)
+
+    def guess(self, tail):
+        return self.curve.epsilon(log(tail))
+
+    def guess_rest(self, rest):
+        log_rest, before = self.log_rest
+        j = min(int(np.searchsorted(log_rest, log(rest))), len(log_rest) - 1)
+        share = exp(min(log(rest) - self.curve.log_weight[j], 600.0))
+        share -= exp(min(before[j] - self.curve.log_weight[j], 600.0))
+        return float(self.loss[j]) + log(min(max(share, 1e-300), 1.0))
 
 
-def stirling_error(n):
-    """The same for any n >= 1 (Loader 2000)."""
-    n2 = n * n
-    series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - 1 / 1188 / n2) / n2) / n2) / n2) / n
-    return np.where(n < 16, few_stirling_errors()[np.minimum(n, 15).astype(int)], series)
+def _sum(log_p, weight, log_weight, way):
+    """The sum of exp(log_p) weight from below (way -1) or above (1): NumPy sums in pairs of blocks
+    of 128, so 60 units of round-off cover the sum. By logarithms, with theirs, if it underflows."""
+    if len(log_p) == 0:
+        return 0.0
+    units, total = 8 + min(len(log_p), 60), float(np.sum(np.exp(log_p) * weight))
+    if total > LEAST:
+        return nextafter(total * (1 + way * EPS * units), max(0.0, way * inf))
+    terms = log_p + log_weight()
+    total = float(log_sum_exp(terms))
+    if total == -inf:
+        return 0.0 if way < 0 else nextafter(0.0, 1.0)
+    total += way * EPS * (units + 3 * abs(total) + 2 * abs(float(np.max(terms))))
+    return nextafter(exp(total), max(0.0, way * inf))
 
 
-def deviance(x, log_mean):
-    """x log(x/mean) - x + mean >= 0, near x = mean in terms of u = x/mean - 1: its error is then u
-    units of round-off of the mean (Loader 2000, with log1p). The mean may underflow."""
-    mean = np.exp(log_mean)
-    u = (x - mean) / np.maximum(mean, 1e-300)
-    near = np.abs(u) < 0.5
-    v = np.where(near, u, 0.0)
-    return np.where(near, mean * ((1 + v) * np.log1p(v) - v), x * (np.log(x) - log_mean) - x + mean)
-
-
-def log_binomial(j, k, log_p, log_q):
-    """log of the Binomial(k, p) probability of j, from log p and log (1-p)."""
-    j = np.asarray(j, dtype=float)
-    inner = np.clip(j, 1, k - 1)
-    both = np.stack([inner, k - inner])
-    value = stirling_error(np.array(float(k))) - stirling_error(both).sum(axis=0)
-    value -= deviance(both, np.log(k) + np.array([[log_p], [log_q]])).sum(axis=0)
-    value += 0.5 * np.log(k / (2 * np.pi * inner * (k - inner)))
-    return np.where(j == 0, k * log_q, np.where(j == k, k * log_p, value))
-
-
-def two_point(step, k, c, least=-np.inf):
-    """The Curve of k steps with two losses, near the law tilted by exp(cL), from ``least`` on."""
-    (low, high), (log_q, log_p) = step.losses, step.log_p
-    odds = log_p - log_q + c * (high - low)
-    centre = k / (1 + np.exp(-np.clip(odds, -700, 700)))
-    width = 60 + 14 * np.sqrt(centre * (1 - centre / k) + 1)
-    first, last = max(0, int(centre - width)), min(k, int(centre + width) + 1)
-    if k <= 20_000:
-        first, last = 0, k
-    if least > low * k:
-        first = max(first, min(int((least - low * k) / (high - low)) - 1, last - 1))
-    j = np.arange(first, last + 1)
-    loss = low * (k - j) + high * j
-    return curve(
-        loss.astype(float),
-        log_binomial(j, k, log_p, log_q) if k > 1 else np.array([log_q, log_p])[j],
-    )
-
-
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def enumerated(parts):
-    """The Curve of a sum of few finite losses, or None if it takes too many values."""
+    """The Exact sum of few finite losses, or None if it takes too many values."""
     total = 1
     for step, k in parts:
-        if not isinstance(step, Finite) or (k > 5000 and len(step.losses) > 1):
+        if not isinstance(step, Finite):
             return None
         total *= comb(k + len(step.losses) - 1, k)
         if total > MOST_VALUES:
             return None
-    loss, log_p = np.zeros(1), np.zeros(1)
+    values = np.zeros((5, 1))
     for step, k in parts:
-        loss, log_p = _joined(loss, log_p, *_rounds(step, k))
-    return curve(loss, log_p)
+        values = _joined(values, rounds(step, k))
+    return Exact(parts, values)
 
 
-def _rounds(step, k):
-    """The values of k rounds of one step: the binomial law, or the multinomial one, whose round-off
-    of k log k is far below that of so many values (``curves.Exact``)."""
-    losses, log_p = np.array(step.losses), np.array(step.log_p)
+def _joined(values, more):
+    """The values of the sum of two independent losses; what their sum as floats leaves (Knuth's
+    two-sum, exact) goes to the last digits."""
+    one, other = values[0][:, None], more[0][None, :]
+    total = one + other
+    back = total - one
+    left = ((one - (total - back)) + (other - back)).ravel()
+    loss, fine, shift, log_p, noise = (
+        np.add.outer(one, other).ravel() for one, other in zip(values, more, strict=True)
+    )
+    fine = fine + left
+    return loss, fine, shift + 2 * EPS * np.abs(fine), log_p, noise + EPS * np.abs(log_p)
+
+
+def rounds(step, k):
+    """The values of k rounds of one step, given that all are finite: losses, their last digits and
+    errors, log_p and their errors; the binomial law, or the multinomial one."""
+    log_p = np.array(step.log_p) - log1p(-step.infinite)
+    if k > 1 and len(step.losses) == 2:
+        return atoms(step, k, np.arange(k + 1.0))
+    loss, (shift, noise) = np.array(step.losses), errors(step)
     if k == 1:
-        return losses, log_p
-    if len(losses) == 2:
-        j = np.arange(k + 1)
-        return losses[0] * (k - j) + losses[1] * j, log_binomial(j, k, *log_p[::-1])
-    counts = _counts(len(losses), k)
-    return losses @ counts, log_p @ counts + gammaln(k + 1) - gammaln(counts + 1).sum(axis=0)
+        return loss, np.zeros_like(loss), shift, log_p, noise
+    counts = _counts(len(loss), k)
+    value, error = log_multinomial(counts, k, log_p, noise)
+    return loss @ counts, 0 * value, (shift + 8 * EPS * np.abs(loss)) @ counts, value, error
 
 
 def _counts(n, k):
@@ -153,15 +193,16 @@ def _counts(n, k):
     return np.array([*columns, left], dtype=float)
 
 
-def _joined(loss, log_p, more, log_more):
-    """The values of the sum of two independent losses."""
-    return _merge(np.add.outer(loss, more).ravel(), np.add.outer(log_p, log_more).ravel())
-
-
-def _merge(loss, log_p):
-    """Sort, and add the probabilities of values equal to 1e-13 of the largest."""
-    order = np.argsort(loss)
-    loss, log_p = loss[order], log_p[order]
-    near = 1e-13 * max(1e-300, np.abs(loss).max())
-    starts = np.flatnonzero(np.append(True, np.diff(loss) > near))
-    return loss[starts], np.logaddexp.reduceat(log_p, starts)
+def log_multinomial(counts, k, log_p, noise):
+    """log of the multinomial probabilities of the columns of ``counts``, and bounds on their errors
+    if log_p[i] is off by noise[i]: a mean that moves by a factor costs its distance to the count.
+    """
+    log_p, noise = log_p[:, None], noise[:, None]
+    far = counts - k * np.exp(log_p)
+    cost, error = deviance(counts, log(k) + log_p, far)
+    value = stirling_error(np.array(float(k))) + 0.5 * log(2 * np.pi * k)
+    inner = np.maximum(counts, 1.0)
+    each = np.where(counts > 0, stirling_error(inner) + 0.5 * np.log(2 * np.pi * inner), 0.0)
+    value = value - (each + cost).sum(axis=0)
+    error = error + np.abs(far) * (noise + 4 * EPS) + 4 * EPS * (each + cost)
+    return value, error.sum(axis=0) + 8 * EPS * (4 + log(k) + np.abs(value))

@@ -12,6 +12,7 @@ its own line. The factor Phi is smooth, so J(c + iy) decays fast.
 """
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise, product
 from math import exp, hypot, inf, lgamma, log, pi, prod, sqrt
 
@@ -31,7 +32,7 @@ SPANS = (10.0, 50.0)  # of the losses of one class of jumps
 NOTHING = 33  # exp(-33) of delta may be left out,
 BARELY = 14  # and exp(-14) where there is no line for it
 REACH = 24.0  # widths, beyond which a class of jumps is cut off
-MOST_WORK = 1_000_000_000  # of all lines together, see ``contour``
+TERM, PLAN = 2_000_000, 500  # work to plan the line of one term: and for each value of its losses
 SEVERAL = 8  # terms: then delta is reached by more than one jump
 MOST_TERMS = 120
 
@@ -87,14 +88,15 @@ class Between(SampledGaussian):
         """The weight is an integral of Gaussians, and abs(phi(a + ib)) = exp(b^2/2) phi(a)."""
         return 0.5 * (height / self.sigma) ** 2 + 0.5 * (height / self.width) ** 2
 
-    def _window(self, c):
+    @lru_cache(maxsize=64)  # noqa: B019 (of a frozen value, and few)
+    def _spans(self, c):
         """Up to REACH widths beyond both edges: what lies there has no weight to speak of. If a
         tilt makes it the most of all, the sum over nodes bounds it from above."""
         end = self.high + REACH * self.width
         if self.low > 0:
-            return self.low - REACH * self.width, end
-        low, high = super()._window(c)
-        return low, min(high, end)
+            return ((self.low - REACH * self.width, end),)
+        spans = super()._spans(c)
+        return spans if spans[-1][1] <= end else ((spans[0][0], end),)
 
     def _at(self, x, log_weight):
         law = super()._at(x, log_weight + self._log_weight(x))
@@ -161,7 +163,7 @@ def split(parts, loss, span, log_delta):
     room, rounds = log_delta - NOTHING, sum(k for _, k in parts)
     choices, omitted = [], [room]
     for step, k in parts:
-        if not (isinstance(step, SampledGaussian) and step.sign > 0):
+        if not (isinstance(step, SampledGaussian) and step.side > 0):
             choices.append([(0.0, ((step, k),))])
             continue
         few, *jumps = classes(step, k, loss, span, room - log(rounds))
@@ -227,38 +229,37 @@ class Lines:
         return float(total), float(slope), float(share @ above) + missing, float(share @ below)
 
 
-def draw(parts, epsilon, log_delta):
+def draw(parts, epsilon, log_delta, budget=None):
     """Lines for delta near (e, delta), or None where one can't be drawn."""
+    budget = budget or contour.Budget()
     attempts = [(share, span, NOTHING) for span, share in product(SPANS, SHARES)]
-    left = MOST_WORK
     for share, span, spared in (*attempts, (SHARES[0], SPANS[0], BARELY)):
         found = split(parts, min(share * epsilon, LARGE), span, log_delta)
         if found is None:
             continue
-        lines, work = _lines(*found, epsilon, log_delta, spared, left)
-        left -= work
-        if lines is not None or left < 0:
+        lines = _lines(*found, epsilon, log_delta, spared, budget)
+        if lines is not None:
             return lines
     return None
 
 
-def _lines(terms, log_omitted, epsilon, log_delta, spared, most_work):
-    """Lines for all terms but those of at most exp(-spared) delta, or None; and the work done."""
-    lines, negligible, work = [], [], 0
+def _lines(terms, log_omitted, epsilon, log_delta, spared, budget):
+    """Lines for all terms but those of at most exp(-spared) delta, or None."""
+    lines, negligible = [], []
     for term in terms:
+        values = sum(step.work(step.tilt_limit(1.0), 0.0) for step, _ in term)
+        if not budget.takes(TERM + PLAN * values):
+            return None
         c = contour.saddle_at(term, 1, epsilon)[0]
         bound = contour.total_at(term, c) + float(contour.chernoff(c))
         if bound - c * epsilon < log_delta - spared:
             negligible.append((c, bound))
             continue
-        line = contour.line(term, 1, (c, epsilon, log_delta))
+        line = contour.line(term, 1, (c, epsilon, log_delta), budget)
         if line is None:
-            return None, work
+            return None
         lines.append(line)
-        work += len(line.y) * sum(step.work(line.c, line.y[-1]) for step, _ in term)
-        if work > most_work:
-            return None, work
-    return (Lines(tuple(lines), tuple(negligible), log_omitted) if lines else None), work
+    return Lines(tuple(lines), tuple(negligible), log_omitted) if lines else None
 
 
 def first_epsilon(parts, log_delta):
@@ -266,7 +267,7 @@ def first_epsilon(parts, log_delta):
     alone = [
         one_step.epsilon(step, exp(log_delta - log(k)))
         for step, k in parts
-        if isinstance(step, SampledGaussian) and step.sign > 0
+        if isinstance(step, SampledGaussian) and step.side > 0
     ]
     least = max(alone, default=0.0)
     epsilon = least or contour.saddle_for(parts, 1, log_delta)[1]

@@ -1,4 +1,4 @@
-"""Moments of the privacy loss of Laplace noise, in closed form.
+"""The step of Laplace noise, sampled or not; and its moments, in closed form where not.
 
 With a = 1/scale and s = (z + 1/2) a, the two atoms and the density between give
 
@@ -7,7 +7,21 @@ With a = 1/scale and s = (z + 1/2) a, the two atoms and the density between give
 which is even in s (K(z) = K(-1-z)) and has f(a/2) = exp(a/2).
 """
 
+from dataclasses import dataclass, replace
+
 import numpy as np
+
+from .law import (
+    EPS,
+    Law,
+    exp_excess,
+    gauss,
+    gauss_between,
+    inverse_mixed_loss,
+    mixed_loss,
+    multiples,
+)
+from .step import Step
 
 __all__ = []
 
@@ -91,3 +105,128 @@ def _far_slopes(a, s):
     g = 1 + decay + 0.5 * a * ramp
     slope = (-2 * decay + 0.5 * a * first) / g
     return 1 + slope, (4 * decay + 0.5 * a * second) / g - slope**2
+
+
+@dataclass(frozen=True)
+class Laplace(Step):
+    """Laplace noise, rate-subsampled: rate * Lap(1, b) + (1 - rate) * Lap(0, b) against Lap(0, b).
+
+    Below 0 and above 1 the loss is constant (two atoms); between, u = (2x-1)/b runs from -1/b to
+    1/b with q-density exp(-(u + 1/b)/2)/4, and the loss is log(1 + rate (e^u - 1)).
+    """
+
+    scale: float
+    rate: float = 1.0
+    side: int = 1
+
+    def flipped(self):
+        return self if self.rate == 1 else replace(self, side=-self.side)
+
+    def _loss(self, u):
+        return self.side * mixed_loss(u, self.rate)
+
+    def top(self):
+        return float(max(self._loss(1 / self.scale), self._loss(-1 / self.scale)))
+
+    def log_at_top(self):
+        """log of half of rate + (1 - rate) exp(-1/b), the mixture's atom, or of a half."""
+        mixed = np.log(self.rate + (1 - self.rate) * np.exp(-1 / self.scale))
+        return float((mixed if self.side > 0 else 0.0) - np.log(2))
+
+    def tilt_limit(self, log_delta):
+        return 4e3 * self.scale
+
+    def cumulant(self, z):
+        z = np.asarray(z, dtype=float)
+        return cumulant(1 / self.scale, z) if self.rate == 1 else super().cumulant(z)
+
+    def derivatives(self, z):
+        if self.rate < 1:
+            return super().derivatives(z)
+        return derivatives(1 / self.scale, np.asarray(z, dtype=float))
+
+    def mean(self):
+        return float(exp_excess(-1 / self.scale)) if self.rate == 1 else super().mean()
+
+    def _slope(self, u):
+        return self.rate * np.exp(u - mixed_loss(u, self.rate))
+
+    def _heavy_end(self):
+        """Where the loss is largest: a tilt leaves its weight there."""
+        return self.side / self.scale
+
+    def _edges(self, c, band):
+        """Panels for 16 nodes: short enough for the loss (2, or 1 under a tilt, where the integrand
+        is exp(-X e^u) at one end), for its phase (8), and for the tilt: from the heavy end on, the
+        first takes an exponent of 4, and each is at most 1.5 times the one before."""
+        end = 1 / self.scale
+        steepness = 1.0 if self.rate == 1 else max(self._slope(end), self._slope(-end))
+        width = min(2.0 if abs(c) <= 1 else 1.0, 8 / (band * steepness + 1e-300))
+        edges = np.linspace(-end, end, int(np.ceil(2 * end / width)) + 1)
+        near = self._graded(c, min(width, end))
+        if len(near):
+            heavy = self._heavy_end()
+            edges = np.union1d(edges, np.sort(heavy - np.sign(heavy) * near))
+        return edges
+
+    def _graded(self, c, width):
+        """Distances from the heavy end, in steps that grow up to ``width``."""
+        first = 4 / (1 + abs(1 + c) * self._slope(self._heavy_end()))
+        if first >= width:
+            return np.zeros(0)
+        count = 1 + int(np.ceil(np.log(width / first) / np.log(1.5)))
+        steps = 2 * first * (1.5 ** np.arange(1, count + 1) - 1)
+        return steps[steps < 2 / self.scale]
+
+    def work(self, c, band):
+        return 16 * (2 / self.scale * max(0.5 if abs(c) <= 1 else 1.0, band / 8) + 60) + 2
+
+    def law(self, reach, band):
+        return self._with_atoms(*gauss(self._edges(reach, band)))
+
+    def extent(self, reach):
+        return -self.flipped().top(), self.top()
+
+    def cells(self, spacing, reach, least):
+        low, high = self.extent(reach)
+        grid = multiples(spacing, max(low, least), high)
+        inside = inverse_mixed_loss(self.side * grid, self.rate)
+        return self._with_atoms(*gauss_between(self._edges(reach, 0.0), inside))
+
+    def _with_atoms(self, u, weight):
+        end = 1 / self.scale
+        log_q = np.concatenate(
+            [[-np.log(2)], -(u + end) / 2 - np.log(4) + np.log(weight), [-np.log(2) - end]]
+        )
+        loss = mixed_loss(np.concatenate([[-end], u, [end]]), self.rate)
+        return Law(self.side * loss, log_q + loss if self.side > 0 else log_q)
+
+    def ceiling(self, c):
+        """Atoms do not decay; the density w(u) between does, by one integration by parts:
+        \\|int w e^{(c+iy)L} du\\| <= (g(-a) + g(a) + total variation of g) / y with a = 1/b and
+        g = w e^{cL} / \\|L'\\| = exp(-(a+3u)/2) G^n / (4 rate), G = 1 - rate + rate e^u,
+        n = 2 + c (mixture against q) or 1 - c.
+
+        (log g)' = -3/2 + n rate e^u / G is negative throughout if n <= 3/2 and increases
+        otherwise: g falls, or has one minimum. So it varies by g(-a) + g(a) - 2 min g, and the
+        bound is 2 (g(-a) + g(a) - min g) / y.
+        """
+        end, power = 1 / self.scale, 2 + c if self.side > 0 else 1 - c
+        u = np.array([-end, end, np.clip(self._lowest(power), -end, end)])
+        mixed, cumulant = mixed_loss(u, self.rate), self.cumulant_at(c)
+        g = power * mixed - (end + 3 * u) / 2 - np.log(4 * self.rate) - cumulant
+        atoms = self._with_atoms(np.zeros(1), np.ones(1))
+        atoms = (atoms.log_p + c * atoms.loss - cumulant)[[0, -1]]
+        slack = 1 + EPS * (16 + 4 * (abs(power) + abs(c) + 2) * (end + 2))  # of all exponents
+        atoms = np.exp(atoms).sum() * slack
+        g = np.exp(np.minimum(g, 700.0))  # more says nothing at any height
+        variation = 2 * (g[:2].sum() * slack - g[2])
+        return lambda height: min(0.0, float(np.log(atoms + variation / height)))
+
+    def _lowest(self, power):
+        """The u where power * rate e^u / G = 3/2."""
+        if power <= 1.5:
+            return np.inf
+        share = 1.5 / power
+        with np.errstate(divide="ignore"):
+            return np.log((1 - self.rate) / self.rate) + np.log(share / (1 - share))

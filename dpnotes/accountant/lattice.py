@@ -14,13 +14,19 @@ import numpy as np
 
 from . import contour
 from .finite_sums import Curve, curve
+from .laplace import Laplace
 from .law import EPS, log_sum_exp
-from .step import Finite, Laplace
+from .step import Finite
 
 __all__ = []
 
 SIZE = 2**20  # of the FFT, at most
 MOST_CELLS = 500_000  # of one step
+FFT_NOISE = 4.0  # norm-wise error of a transform, and of a power, in units of EPS
+WORK_OF_CELLS, PER_CELL = 500_000, 50  # work to move one step
+LAST_NOISE = 1e-11  # relative error of the probability of the largest loss of all
+STEEPEST = 30.0  # c times the spacing: beyond, the lattice is too coarse for the tilt
+CELL_NOISE = 1e-14  # relative error of the probabilities of one step: quadrature and round-off
 
 
 @dataclass(frozen=True)
@@ -54,7 +60,9 @@ class Spread:
     log_down: np.ndarray
     c: float
     log_front: float  # of the FFT's round-off, as log of an error in delta: log_front - c e
+    relative: float  # error of the probabilities that were moved
     log_alias: float
+    whole: bool  # whether the last value is the largest of all
 
     def log_bounds(self, epsilon):
         """log of a lower bound, the value and an upper bound of delta(epsilon).
@@ -64,8 +72,9 @@ class Spread:
         """
         value, loss = self.curve.log_delta(epsilon), self.curve.loss
         noise = float(np.logaddexp(self.log_front - self.c * epsilon, self.log_alias))
-        if epsilon >= loss[-2]:  # one value left: its probability, to a relative error
-            noise = value + np.log(1e-11)
+        noise = float(np.logaddexp(noise, value + np.log(self.relative)))
+        if self.whole and epsilon >= loss[-2]:  # one value left: its probability, nearly exact
+            noise = value + np.log(LAST_NOISE)
         lost = np.array([noise])
         if self.lam:
             reach = 60 / self.lam
@@ -137,11 +146,15 @@ def convolved(laws, grid, lam):
         return np.log(np.maximum(tilted, 0.0)) + log_mass - grid.c * grid.loss, log_mass, variance
 
 
+@lru_cache(maxsize=4)
 def window(parts, start):
-    """The grid for a saddle point (c, e, log tail): fine, and as long as aliases demand."""
+    """The grid for a saddle point (c, e, log tail), fine, and as long as aliases demand; and for
+    each step the loss below which exp(-60) of its tilted law lies, by Chernoff's bound."""
     c, period, *_ = contour.plan(parts, 1, *start)
     width = sum(k * (step.top() - step.bottom()) for step, k in parts)
-    longest = max(np.ptp(step.extent(c)) for step, _ in parts)
+    least = [(step.cumulant_at(c) - 60) / c for step, _ in parts]
+    ends = [step.extent(c) for step, _ in parts]
+    longest = max(b - max(a, low) for (a, b), low in zip(ends, least, strict=True))
     period = 1.15 * min(period, width)
     spacing = max(period / (SIZE - 64), longest / MOST_CELLS)
     unit = common_spacing(parts)
@@ -149,7 +162,10 @@ def window(parts, start):
         spacing = unit / np.floor(unit / spacing)
     size = 2 ** int(np.ceil(np.log2(period / spacing + 64)))
     top = sum(k * (step.top() + spacing) for step, k in parts)
-    return Grid(c, spacing, size, int(np.floor(start[1] / spacing)) - size // 16, top, width)
+    first = int(np.floor(start[1] / spacing)) - size // 16
+    if spacing * size >= width:  # the whole support, from its least loss on
+        first = int(np.floor(sum(k * step.bottom() for step, k in parts) / spacing)) - 8
+    return Grid(c, spacing, size, first, top, width), least
 
 
 def anchor(parts, start):
@@ -161,21 +177,43 @@ def anchor(parts, start):
     return tuple(float(x[0]) for x in contour.saddles(parts, 1, np.array([t])))
 
 
+def spread(parts, start, budget=None):
+    """Move the composition to a lattice and convolve, near the saddle point (c, e, log tail); None
+    where that needs too fine a lattice, or too much work."""
+    grid, _ = window(parts, start)
+    work = PER_CELL * len(parts) * (grid.size + WORK_OF_CELLS)
+    fine = grid.c * grid.spacing <= STEEPEST
+    return moved(parts, start) if fine and (budget or contour.Budget()).takes(work) else None
+
+
 @lru_cache(maxsize=2)
-def spread(parts, start):
-    """Move the composition to a lattice and convolve, near the saddle point (c, e, log tail)."""
-    grid = window(parts, start)
-    laws = [(step.cells(grid.spacing, grid.c), k) for step, k in parts]
+def moved(parts, start):
+    """The same, whatever it costs."""
+    grid, least = window(parts, start)
+    pairs = zip(parts, least, strict=True)
+    laws = [(step.cells(grid.spacing, grid.c, low), k) for (step, k), low in pairs]
     log_p, log_mass, variance = convolved(laws, grid, 0.0)
+    rounds = sum(k for _, k in parts)
+    count = min(grid.size, 1 / (2 * grid.c * grid.spacing) + 1)
+    log_front = float(log_mass + np.log(FFT_NOISE * EPS * (5 + rounds) * np.sqrt(count)))
+    check_mass(log_p, log_front, grid, start[1])
     inside = grid.c * (grid.loss - start[1]) < 200
     moving = variance > 1e-14 * grid.spacing**2
     lam = min(1.5 / np.sqrt(variance), 2 / grid.spacing) if moving else 0.0
-    moved = [
+    both = [
         convolved(laws, grid, sign * lam)[0][inside] if lam else log_p[inside] for sign in (1, -1)
     ]
-    loss, log_p = grid.loss[inside], log_p[inside]
-    rounds = sum(k for _, k in parts)
-    count = min(grid.size, 1 / (2 * grid.c * grid.spacing) + 1)
-    log_front = float(log_mass + np.log(EPS * (20 + rounds) * np.sqrt(count)))
+    relative = CELL_NOISE * rounds + EPS * (abs(log_mass) + abs(grid.c * start[1]))
     log_alias = start[2] + np.log(1e-13) if grid.spacing * grid.size < grid.width else -np.inf
-    return Spread(curve(loss, log_p), lam, *moved, grid.c, log_front, log_alias)
+    whole = bool(grid.loss[inside][-1] + grid.spacing >= sum(k * step.top() for step, k in parts))
+    found = curve(grid.loss[inside], log_p[inside])
+    return Spread(found, lam, *both, grid.c, log_front, relative, log_alias, whole)
+
+
+def check_mass(log_p, log_front, grid, least):
+    """All probabilities from this loss on sum to at most 1: mass that was wrapped to where it does
+    not belong is seen here, for the tilt weighs it up."""
+    valid = grid.loss >= least
+    floor = log_front - grid.c * max(least, grid.loss[0])
+    if log_sum_exp(log_p[valid]) > np.logaddexp(1e-6, floor + np.log(grid.size)):
+        raise ArithmeticError("mass was wrapped on the lattice: please report this composition")

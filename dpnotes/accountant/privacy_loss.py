@@ -13,14 +13,15 @@ each direction the cheapest exact method answers:
 
 import numpy as np
 
-from .._validate import count, nonnegative, order, probability
-from . import tradeoff
+from .._validate import count, nonnegative, order, probability, within
+from . import many, tradeoff
 from .direction import Direction
 from .step import Finite, Gaussian
 
 __all__ = ["PrivacyLoss"]
 
 MOST_ROUNDS = 10**12
+MOST_ORDER = 1e15
 
 
 class PrivacyLoss:
@@ -54,14 +55,16 @@ class PrivacyLoss:
 
     def delta(self, epsilon):
         """The least delta for which the mechanism is (epsilon, delta)-DP; epsilon >= 0."""
-        return _each(self._delta, nonnegative("epsilon", epsilon))
+        return self._many(many.deltas, 1, self._delta, nonnegative("epsilon", epsilon))
 
     def _delta(self, epsilon):
         return max(way.delta(epsilon)[1] for way in self._directions)
 
     def delta_interval(self, epsilon):
-        """(low, high) that hold the true delta(epsilon)."""
-        return _each_pair(self._delta_interval, nonnegative("epsilon", epsilon))
+        """(low, high) around delta(epsilon): an enclosure under the error model of
+        ``dpnotes.accountant``."""
+        epsilon = nonnegative("epsilon", epsilon)
+        return self._many(many.deltas, [0, 2], self._delta_interval, epsilon)
 
     def _delta_interval(self, epsilon):
         found = [way.delta(epsilon) for way in self._directions]
@@ -72,7 +75,7 @@ class PrivacyLoss:
 
         Infinite where no epsilon does (Gaussian noise at delta = 0, say).
         """
-        return _each(self._epsilon, probability("delta", delta))
+        return self._many(many.epsilons, 1, self._epsilon, probability("delta", delta))
 
     def _epsilon(self, delta):
         return self._worst_epsilon(delta)[1]
@@ -86,8 +89,10 @@ class PrivacyLoss:
         return found
 
     def epsilon_interval(self, delta):
-        """(low, high) that hold the true epsilon(delta): certified, aliases, cut and round-off."""
-        return _each_pair(self._epsilon_interval, probability("delta", delta))
+        """(low, high) around epsilon(delta): an enclosure under the error model of
+        ``dpnotes.accountant``."""
+        delta = probability("delta", delta)
+        return self._many(many.epsilons, [0, 2], self._epsilon_interval, delta)
 
     def _epsilon_interval(self, delta):
         low, _, high = self._worst_epsilon(delta)
@@ -96,9 +101,13 @@ class PrivacyLoss:
     def renyi(self, alpha):
         """The Rényi divergence of order alpha >= 1, K(alpha-1)/(alpha-1) with K = log E exp(zL).
 
-        alpha = 1 gives the Kullback-Leibler divergence, alpha = inf the largest loss.
+        alpha = 1 gives the Kullback-Leibler divergence, alpha = inf the largest loss; between
+        1e15 and infinity nothing is served.
         """
-        return _each(self._renyi, order("alpha", alpha))
+        alpha = order("alpha", alpha)
+        finite = np.isfinite(alpha)
+        within("alpha", np.where(finite, alpha, 1.0), 1.0, MOST_ORDER)
+        return _each(self._renyi, alpha)
 
     def _renyi(self, alpha):
         return max(way.renyi(alpha) for way in self._directions)
@@ -115,6 +124,15 @@ class PrivacyLoss:
 
     def _tradeoff(self, alpha):
         return tradeoff.worst(self._directions, alpha)
+
+    def _many(self, at_once, rows, alone, values):
+        """A float, an array, or two of them (``rows`` of low, value, high); many queries share
+        lines where lines serve, see ``many``."""
+        pair = isinstance(rows, list)
+        if isinstance(values, float) or not many.served(self._directions, values):
+            return (_each_pair if pair else _each)(alone, values)
+        found = at_once(self._directions, values.ravel()).reshape(3, *values.shape)
+        return tuple(found[rows]) if pair else found[rows]
 
     def __repr__(self):
         return "PrivacyLoss(" + " + ".join(f"{k} x {step}" for step, k in self._parts) + ")"

@@ -1,8 +1,19 @@
-"""The Poisson-subsampled Gaussian step, whose law is a smooth integral over x."""
+"""The Poisson-subsampled Gaussian step, whose law is a smooth integral over the outcome x.
+
+The moments E exp(zL) of a mixture of two Gaussians have no closed form, but their integrand is
+analytic in a strip around the real x, and for such a function the trapezoid rule is nearly exact:
+with nodes a distance h apart its error is at most (N(d) + N(-d)) / (exp(2 pi d/h) - 1), where N(d)
+is the integral of the absolute integrand along x + id (Trefethen and Weideman 2014, Theorem 5.1).
+A phase exp(iyL) makes N(d) small on one side of the real line and large on the other. How large is
+computed (``_shifted``), and gives both the mesh for a line (``_nodes``) and a bound on the integral
+itself, for the line may be moved to where it is smallest (``ceiling``).
+"""
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import exp, expm1, log, log1p, pi, sqrt
+from itertools import product
+from math import ceil, exp, expm1, floor, frexp, ldexp, log, log1p, pi, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri_exp
@@ -10,21 +21,55 @@ from scipy.special import ndtri_exp
 from .law import (
     Law,
     derivatives,
-    gauss,
+    gauss_between,
     inverse_mixed_loss,
     line_of_law,
     log_moment,
-    log_sum_exp,
     mean_phase,
     mixed_loss,
     mixed_loss_complex,
+    multiples,
 )
 from .step import Step
 
 __all__ = []
 
-MOST_PANELS = 100_000  # of x, in one piece
-SHIFTS = np.append(np.geomspace(1e-5, 1.0, 11), [1.4, 1.9, 2.4])  # d / sigma^2
+TINY, SMALL = np.geomspace(1e-12, 2.5e-4, 15), np.geomspace(1e-3, 1.0, 13)
+ANGLES = np.concatenate([TINY, SMALL, [1.4, 1.9, 2.4]])  # d / sigma^2 of the strips
+TURNS = (42.0, 12.0)  # heights times the angle, from which on a line is lifted
+LEFT_OUT = 60.0  # exp(-60) of the largest value of the integrand is cut off
+QUADRATURE = 60.0  # exp(-60) of the moment is the error of the mesh: times 1e12 rounds, 1e-14
+MANY = 20_000  # nodes, beyond which each real z has a quadrature of its own
+
+
+class Shifted(NamedTuple):
+    """The integrand of E exp((c+iy)L) along x + i sigma^2 angle, one row an angle: relative to the
+    tilted law at x (``weights``) it is exp(growth - y phase) in absolute value."""
+
+    weights: np.ndarray
+    growth: np.ndarray
+    phase: np.ndarray
+
+    def log_bound(self, y, way=1):
+        """log of a bound on its integral for each angle (or for minus each), for heights from y on
+        (or up to y)."""
+        exponent = self.growth - way * y * self.phase
+        known, exponent = exponent.max(axis=1) < 700, np.minimum(exponent, 700.0)
+        excess = np.expm1(exponent) @ self.weights
+        small = np.log(np.maximum(np.exp(exponent) @ self.weights, 1e-300))
+        size = np.where(excess > -0.5, np.log1p(np.maximum(excess, -0.5)), small)
+        return np.where(known, size, np.inf)
+
+
+def _merged(spans):
+    """A union of intervals as separate ones, in ascending order."""
+    found = []
+    for low, high in sorted(spans):
+        if found and low <= found[-1][1]:
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        elif high > low:
+            found.append((low, high))
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -36,13 +81,13 @@ class SampledGaussian(Step):
 
     sigma: float
     rate: float
-    sign: int = 1
+    side: int = 1
 
     def flipped(self):
-        return replace(self, sign=-self.sign)
+        return replace(self, side=-self.side)
 
     def loss(self, x):
-        """The loss at x of p against q (of the mixture, whatever the sign)."""
+        """The loss at x of p against q (of the mixture, whatever the side)."""
         return mixed_loss((x - 0.5) / self.sigma**2, self.rate)
 
     def outcome(self, loss):
@@ -50,7 +95,7 @@ class SampledGaussian(Step):
         return 0.5 + self.sigma**2 * inverse_mixed_loss(loss, self.rate)
 
     def top(self):
-        return np.inf if self.sign > 0 else -log1p(-self.rate)
+        return np.inf if self.side > 0 else -log1p(-self.rate)
 
     def far_end(self, log_mass):
         """An x beyond which p has a probability of at most exp(log_mass)."""
@@ -65,42 +110,36 @@ class SampledGaussian(Step):
     def tilt_limit(self, log_delta):
         """Beyond this c, the tilted law costs more than log_delta: cK' - K > log_delta."""
         tail = self.sigma * np.sqrt(2 * log_delta) - 2 * self.sigma**2 * np.log(self.rate) + 1
-        return tail if self.sign > 0 else np.inf
+        return tail if self.side > 0 else np.inf
+
+    # ------------------------------------------------------------ where the integrand is
 
     def _power(self, c):
         """E_p exp(zL) = E_q (1 + rate (e^u - 1))^a with a = 1 + z, or -z with p and q exchanged."""
-        return 1 + c if self.sign > 0 else -c
+        return 1 + c if self.side > 0 else -c
 
-    def _peak(self, power):
-        """Where phi(x) exp(power * loss(x)) is largest: x = power * sigma^2 * loss'(x)."""
+    def _pull(self, x, power):
+        """sigma^2 times the slope of power * loss at x: its fixed points are the peaks."""
+        odds = (x - 0.5) / self.sigma**2 + log(self.rate) - log1p(-self.rate)
+        return power / (1 + exp(min(-odds, 700.0)))
 
-        def pull(x):  # power times e^u rate / (1 - rate + e^u rate)
-            odds = (x - 0.5) / self.sigma**2 + log(self.rate) - log1p(-self.rate)
-            return power / (1 + exp(min(-odds, 700.0)))
+    def _peaks(self, power):
+        """The first and the last local maximum of phi(x) exp(power * loss(x)), roughly."""
+        if power < 0:  # there is one
+            low, high = power, 0.0
+            while high - low > 0.1 * self.sigma + 1e-12 * abs(low):
+                x = 0.5 * (low + high)
+                low, high = (x, high) if x < self._pull(x, power) else (low, x)
+            return low, low
+        return tuple(self._climb(x, power) for x in (0.0, power))
 
-        if power >= 0:
-            x, old = pull(power), power
-            while abs(x - old) > 0.1 * self.sigma:
-                x, old = pull(x), x
-            return x
-        low, high = power, 0.0
-        while high - low > 0.1 * self.sigma:
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if middle < pull(middle) else (low, middle)
-        return low
-
-    @lru_cache(maxsize=64)  # noqa: B019 (of a frozen value, and few)
-    def _window(self, c):
-        """Interval of x that holds all of q, of p and of the tilted law, to exp(-60)."""
-        power = self._power(c)
-        peak = self._peak(power)
-        least = max(0.0, min(2.0, 1 - self.sigma**2 * log(self.rate))) + 11 * self.sigma
-        floor = max(self._height(peak, power), self._height(0.0, power)) - 60
-        low, high = max(peak, 0.0), max(power, 0.0) + 11 * self.sigma
-        while high - low > 0.2 * self.sigma + 1e-12 * high:  # decreasing beyond the last peak
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if self._height(middle, power) > floor else (low, middle)
-        return min(0.0, peak) - 11 * self.sigma, max(high, least)
+    def _climb(self, x, power):
+        """From x to the next fixed point of an increasing function."""
+        for _ in range(200):
+            old, x = x, self._pull(x, power)
+            if abs(x - old) <= 0.1 * self.sigma:
+                break
+        return x
 
     def _height(self, x, power):
         """log of phi(x) exp(power * loss(x)), up to a constant."""
@@ -108,17 +147,39 @@ class SampledGaussian(Step):
         loss = log1p(self.rate * expm1(u)) if u < 500 else u + log(self.rate)
         return power * loss - 0.5 * (x / self.sigma) ** 2
 
-    def _tilted_window(self, c):
-        """Interval of x that holds the law tilted by exp(cL) alone."""
-        power, (low, high) = self._power(c), self._window(c)
-        peaks = np.array([0.0, self._peak(power)])  # both, which a coarse mesh may miss
-        for _ in range(3):
-            inside = peaks[(low < peaks) & (peaks < high)]
-            x = np.union1d(np.linspace(low, high, 513), inside)
-            height = power * self.loss(x) - x * x / (2 * self.sigma**2)
-            kept = np.flatnonzero(height >= height.max() - 60)  # = where 60 is below round-off
-            low, high = x[max(kept[0] - 1, 0)], x[min(kept[-1] + 1, len(x) - 1)]
-        return low, high
+    @lru_cache(maxsize=64)  # noqa: B019 (of a frozen value, and few)
+    def _spans(self, c):
+        """Intervals of x, in ascending order, that hold all of q, of p and of the law tilted by
+        exp(cL): between them there is nothing."""
+        power, wide = self._power(c), 11 * self.sigma
+        near, far = self._peaks(power)
+        floor = max(self._height(near, power), self._height(far, power)) - LEFT_OUT
+        valley = self._valley(near, far, power)
+        end = self._edge(max(far, 0.0), max(power, 0.0) + wide, power, floor)
+        spans = [(-wide, wide), (1 - wide, 1 + wide), (min(0.0, near) - wide, near + self.sigma)]
+        if self._height(valley, power) < floor:
+            spans += [(near, self._edge(near, valley, power, floor))]
+            spans += [(self._edge(far, valley, power, floor), end)]
+        else:
+            spans += [(near, end)]
+        return _merged(spans)
+
+    def _valley(self, near, far, power):
+        """The lowest point between the two peaks."""
+        low, high = near, far
+        while high - low > self.sigma + 1e-12 * high:
+            x = 0.5 * (low + high)
+            low, high = (x, high) if self._pull(x, power) < x else (low, x)
+        return low
+
+    def _edge(self, high, low, power, floor):
+        """From a high place towards a low one: where the integrand falls below the floor."""
+        while abs(high - low) > 0.2 * self.sigma + 1e-12 * abs(low):
+            x = 0.5 * (high + low)
+            high, low = (x, low) if self._height(x, power) > floor else (high, x)
+        return low
+
+    # ------------------------------------------------------------ the mesh
 
     def _sharpness(self):
         """1/width of the narrowest Gaussian in the integrand."""
@@ -132,45 +193,104 @@ class SampledGaussian(Step):
         """log of a bound on what moving x to x + i height does to abs(density), beside the loss."""
         return 0.5 * (height / self.sigma) ** 2
 
+    def _spacing(self, c):
+        """Of nodes for a real tilt: a strip of 0.42 sigma^2, and a Gaussian of width 1/sharp."""
+        sharp, strip = self._sharpness(), 0.42 * self.sigma**2
+        if self._power(c) < 0:  # the tilted peak is narrower than sigma,
+            off = max(0.0, -self._spans(c)[0][0] - 11 * self.sigma)
+            sharp *= sqrt(1 + off / self.sigma**2)
+            strip = 0.23 * self.sigma**2  # and exp(-A e^u) only decays for |Im u| < pi/2
+        return 2 * pi / max(9 * sharp, 2 * pi / strip)
+
+    @lru_cache(maxsize=16)  # noqa: B019
+    def _shifted(self, c):
+        """The integrand along lines beside the real one, at the nodes for a real tilt.
+
+        abs(1 + rate (e^(u + i angle) - 1))^2 is G^2 less 4 rate (1 - rate) e^u sin^2(angle/2), with
+        G = 1 + rate (e^u - 1): in this form nothing cancels at small angles.
+        """
+        x, log_weight = self._points(self._spans(c), self._spacing(c))
+        law = self._at(x, log_weight)
+        log_w = law.log_p + c * law.loss
+        heavy = log_w > log_w.max() - 400
+        x, log_w = x[heavy], log_w[heavy]
+        u, angle = (x - 0.5) / self.sigma**2, ANGLES[:, None]
+        mixed, power = mixed_loss(u, self.rate), self._power(c)
+        weights = np.exp(log_w - log_w.max())
+        share = np.exp(u + log(self.rate) + log1p(-self.rate) - 2 * mixed)
+        lost = np.minimum(4 * share * np.sin(angle / 2) ** 2, 1 - 1e-15)
+        growth = 0.5 * power * np.log1p(-lost) + self._lift_cost(self.sigma**2 * angle)
+        phase = mixed_loss_complex(u, angle, self.rate).imag
+        return Shifted(weights / weights.sum(), growth, phase)
+
     @lru_cache(maxsize=64)  # noqa: B019
     def _nodes(self, c, band):
-        """Trapezoid nodes (low, high, step), and from which y on to lift them.
+        """(spacing, edge, angle) of the nodes for heights up to ``band``: for those beyond ``edge``
+        the integral is taken along x + i sigma^2 angle, where a fast phase is a small modulus."""
+        plain = self._spacing(c)
+        if not band:
+            return plain, np.inf, 0.0
+        shifted = self._shifted(c)
+        strips = 2 * pi * self.sigma**2 * ANGLES
 
-        The rule's error is exp(-2 pi d/step) if the integrand is analytic for \\|Im x\\| <= d; the
-        loss is for d < pi sigma^2, and a phase exp(iyL) costs exp(y L' d). Where that asks for too
-        many nodes, the integral is taken along x + i sigma^2 angle instead: there a fast phase is a
-        small modulus (below 1e-16 from y = 42/angle on).
-        """
-        low, high = self._window(c)
-        u = (high - 0.5) / self.sigma**2
-        slope = self.rate * exp(u - float(mixed_loss(u, self.rate))) / self.sigma**2
-        sharp, longest = self._sharpness(), 0.42 * self.sigma**2
-        if self._power(c) < 0:  # the tilted peak, at low + 11 sigma, is narrower than sigma
-            sharp *= sqrt(1 + max(0.0, -low - 11 * self.sigma) / self.sigma**2)
-            longest = 0.23 * self.sigma**2  # and exp(-A e^u) only decays for \\|Im u\\| < pi/2
-        angle = min(1.0, 3 / (self.sigma**2 * sharp))
-        edge = 42 / angle
-        if band * slope <= max(edge * slope, 30 * sharp):
-            edge, phase = np.inf, 1.1 * band * slope + max(9 * sharp, 2 * pi / longest)
-        else:
-            shifted = (9.5 + angle * self.sigma**2 * sharp) * sharp
-            phase = 1.1 * edge * slope + max(shifted, 2 * pi / longest)
-        return low, high, 2 * pi / phase, edge
+        def widest(room, log_size):
+            """The spacing for which one of these strips bounds the error by exp(-QUADRATURE)."""
+            with np.errstate(invalid="ignore", divide="ignore"):
+                found = np.where(room > 0, room / (QUADRATURE + np.maximum(log_size, 0.0)), 0.0)
+            return float(np.max(np.nan_to_num(found), initial=0.0))
+
+        best = min(plain, widest(strips, shifted.log_bound(band, -1))), np.inf, 0.0
+        if best[0] > 0.7 * plain:
+            return best
+        for angle, turn in product(SMALL.tolist(), TURNS):
+            edge = turn / angle
+            if edge >= band:
+                continue
+            room, size = 2 * pi * self.sigma**2 * (ANGLES - angle), shifted.log_bound(edge)
+            lifted = min(plain, widest(room, size), widest(-room, size))
+            if lifted > best[0]:
+                size = shifted.log_bound(edge, -1)
+                best = max(best, (min(lifted, widest(strips, size)), edge, angle))
+        return best
+
+    def _points(self, spans, spacing):
+        """Nodes at whole multiples of a number of 16 bits near this spacing, so that they are
+        floats without rounding, and the log of the weight of each."""
+        mantissa, exponent = frexp(spacing)
+        spacing = ldexp(floor(ldexp(mantissa, 16)), exponent - 16)
+        ends = [(floor(a / spacing), ceil(b / spacing)) for a, b in spans]
+        x = spacing * np.concatenate([np.arange(a, b + 1.0) for a, b in ends])
+        return x, log(spacing)
 
     def work(self, c, band):
-        low, high, step, _ = self._nodes(c, band)
-        return (high - low) / step
+        spacing = self._nodes(c, band)[0]
+        return sum(b - a for a, b in self._spans(c)) / spacing if spacing else np.inf
 
+    # ------------------------------------------------------------ the law and its moments
+
+    def _at(self, x, log_weight):
+        log_q = -0.5 * (x / self.sigma) ** 2 - np.log(self.sigma * np.sqrt(2 * np.pi)) + log_weight
+        loss = self.loss(x)
+        return Law(self.side * loss, log_q + loss if self.side > 0 else log_q)
+
+    @lru_cache(maxsize=4)  # noqa: B019
     def law(self, reach, band):
-        low, high, step, _ = self._nodes(reach, band)
-        return self._at(np.arange(low, high + step, step), np.log(step))
+        return self._at(*self._points(self._spans(reach), self._nodes(reach, band)[0]))
+
+    def _law_up_to(self, reach):
+        """The law for all tilts up to this one, or None where each has a shorter one of its own."""
+        spans, spacing = self._spans(reach), self._spacing(reach)
+        hull = (spans[0][0], spans[-1][1])
+        if hull[1] - hull[0] > MANY * spacing:
+            return None
+        return self._at(*self._points((hull,), spacing))
 
     def cumulant(self, z):
-        """One quadrature for all z, or one each, around the tilted peak, where that is long."""
         z = np.asarray(z, dtype=float)
-        if self.work(float(np.max(z)), 0.0) < 20_000:
-            return super().cumulant(z)
-        return np.array([float(log_moment(self._law_near(c), c)) for c in z])
+        law = self._law_up_to(float(np.max(z)))
+        if law is None:
+            return np.array([float(log_moment(self.law(c, 0.0), c)) for c in z.tolist()])
+        return log_moment(law, z)
 
     @lru_cache(maxsize=64)  # noqa: B019
     def cumulant_at(self, c):
@@ -178,70 +298,48 @@ class SampledGaussian(Step):
         return float(self.cumulant(np.array([c]))[0])
 
     def derivatives(self, z):
-        if self.work(float(np.max(z)), 0.0) < 20_000:
-            return super().derivatives(z)
-        return tuple(np.array([derivatives(self._law_near(c), c) for c in z]).T)
-
-    def _law_near(self, c):
-        """The law as far as its tilted version needs it."""
-        if self.work(c, 0.0) < 20_000:
-            return self.law(c, 0.0)
-        low, high = self._tilted_window(c)
-        step = self._nodes(c, 0.0)[2]
-        return self._at(np.arange(low, high, step), np.log(step))
+        law = self._law_up_to(float(np.max(z)))
+        if law is None:
+            return tuple(np.array([derivatives(self.law(c, 0.0), c) for c in z.tolist()]).T)
+        return derivatives(law, z)
 
     def extent(self, reach):
-        return tuple(np.sort(self._at(np.array(self._window(reach)), 0.0).loss))
+        spans = self._spans(reach)
+        ends = self._at(np.array([spans[0][0], spans[-1][1]]), 0.0).loss
+        return tuple(np.sort(ends))
 
-    def cells(self, spacing, reach):
-        low, high = self._window(reach)
-        first, last = self.extent(reach)
-        grid = spacing * np.arange(np.ceil(first / spacing), np.floor(last / spacing) + 1)
-        inside = self.outcome(self.sign * grid)
-        fine = 0.04 * min(self.sigma, 4 * self.sigma**2)
-        spans = [(low, high)]
-        if high - low > MOST_PANELS * fine:  # nothing between q, p and the tilted law
-            spans = [(-12 * self.sigma, 1 + 12 * self.sigma), self._tilted_window(reach)]
-        coarse = [np.linspace(a, b, int((b - a) / fine) + 2) for a, b in spans]
-        edges = np.unique(np.concatenate([np.clip(inside, low, high), *coarse]))
-        x, weight = gauss(edges)
+    def cells(self, spacing, reach, least):
+        unit, found = 0.6 * min(self.sigma, 4 * self.sigma**2), []
+        for low, high in self._spans(reach):
+            first, last = np.sort(self.side * self.loss(np.array([low, high])))
+            inside = self.outcome(self.side * multiples(spacing, max(first, least), last))
+            edges = np.linspace(low, high, int((high - low) / unit) + 2)
+            found.append(gauss_between(edges, inside))
+        x, weight = (np.concatenate(part) for part in zip(*found, strict=True))
         return self._at(x, np.log(weight))
 
-    def _at(self, x, log_weight):
-        log_q = -0.5 * (x / self.sigma) ** 2 - np.log(self.sigma * np.sqrt(2 * np.pi)) + log_weight
-        loss = self.loss(x)
-        return Law(self.sign * loss, log_q + loss if self.sign > 0 else log_q)
-
     def line(self, c, y):
-        edge = self._nodes(c, float(y[-1]))[3]
+        _, edge, angle = self._nodes(c, float(y[-1]))
         far = int(np.searchsorted(y, edge, side="right"))
-        law = self.law(c, float(y[-1]))
-        value, noise = line_of_law(law, c, y[:far])
+        value, noise = line_of_law(self.law(c, float(y[-1])), c, y[:far])
         if far == len(y):
             return value, noise
-        lifted, error = self._lifted_line(c, y[far:], 42 / edge)
+        lifted, error = self._lifted_line(c, y[far:], angle, float(y[-1]))
         return np.concatenate([value, lifted]), np.concatenate([noise, error])
 
-    def _lifted_line(self, c, y, angle):
+    def _lifted_line(self, c, y, angle, band):
         """K(c+iy) - K(c) from the integral along x + i sigma^2 angle."""
-        low, high, step, _ = self._nodes(c, float(y[-1]))
-        x, power = np.arange(low, high + step, step), self._power(c)
-        angle *= self.sign
+        x, log_weight = self._points(self._spans(c), self._nodes(c, band)[0])
+        angle *= self.side
         loss = mixed_loss_complex((x - 0.5) / self.sigma**2, angle, self.rate)
-        terms = power * loss - 0.5 * (x / self.sigma + 1j * self.sigma * angle) ** 2
+        terms = self._power(c) * loss - 0.5 * (x / self.sigma + 1j * self.sigma * angle) ** 2
         terms += self._log_weight(x + 1j * self.sigma**2 * angle)
-        terms += log(step / (self.sigma * sqrt(2 * pi))) - self.cumulant_at(c)
+        terms += log_weight - log(self.sigma * sqrt(2 * pi)) - self.cumulant_at(c)
         sizes = np.abs(terms) + 20
-        return mean_phase(np.exp(terms), self.sign * loss, sizes, y)
+        return mean_phase(np.exp(terms), self.side * loss, sizes, y)
 
     def ceiling(self, c):
-        """Shift the integral over x to x + id: the phase exp(iyL) becomes exp(-y arg), where arg is
-        that of 1 + rate (e^u - 1), which decreases in y; the Gaussian pays exp(d^2/2 sigma^2)."""
-        low, high, step, _ = self._nodes(c, 0.0)
-        x, angle = np.arange(low, high + step, step), SHIFTS[:, None]
-        loss = mixed_loss_complex((x - 0.5) / self.sigma**2, angle, self.rate)
-        terms = self._power(c) * loss.real - 0.5 * (x / self.sigma) ** 2 + self._log_weight(x)
-        terms += self._lift_cost(self.sigma**2 * angle) - self.cumulant_at(c)
-        terms += np.log(step / (self.sigma * np.sqrt(2 * np.pi)))
-        terms += np.where(angle > 1, 1e-3, 1e-13)  # their quadrature is worse near pi
-        return lambda height: min(0.0, float(log_sum_exp(terms - height * loss.imag).min()))
+        """The least of the bounds along x + i sigma^2 angle: the phase exp(iyL) becomes
+        exp(-y arg), where arg is that of 1 + rate (e^u - 1), which decreases in y."""
+        shifted = self._shifted(c)
+        return lambda height: min(0.0, float(np.min(shifted.log_bound(height))))

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpnotes as dp
-from dpnotes.accountant import contour, curves
-from dpnotes.accountant.step import Gaussian, Laplace
+from dpnotes.accountant import contour, inversion
+from dpnotes.accountant.laplace import Laplace
+from dpnotes.accountant.step import Gaussian
 from evidence import at_most, equal, holds, must_fail
 from strategies import close_laws, finite_laws
 
@@ -587,7 +588,7 @@ def test_left_of_the_mean_delta_is_the_safe_end():
         exact, parts = dp.gaussian(sigma), ((Gaussian(1 / sigma), 1),)
         for epsilon in np.array([0.0, 0.3, 0.9]) * exact.mean():
             start = contour.saddle_at(parts, -1, float(epsilon))
-            low, value, high = curves.contour_delta(
+            low, value, high = inversion.contour_delta(
                 contour.line(parts, -1, start), -1, float(epsilon)
             )
             true = exact.delta(epsilon)

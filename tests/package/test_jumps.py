@@ -147,7 +147,8 @@ def test_moments_of_a_class_are_those_of_all_its_outcomes():
     """Against four times as many nodes, 12 widths further out; c up to the limit of a line."""
 
     def finely(part, c, beyond):
-        low, high, step, _ = part._nodes(c, 0.0)
+        spans, step = part._spans(c), part._spacing(c)
+        low, high = spans[0][0], spans[-1][1]
         x = np.arange(low, high + beyond * part.width, step / 4)
         law = part._at(x, np.log(step / 4))
         return log_sum_exp(law.log_p + c * law.loss)

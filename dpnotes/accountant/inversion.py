@@ -1,60 +1,18 @@
-"""delta(epsilon) and epsilon(delta) of a composition of finite losses, as enclosures
-(low, value, high): exact sums, and ``Integral``, which searches along lines and on the lattice.
-"""
+"""delta(epsilon) and epsilon(delta) by the contour integral, as enclosures (low, value, high)."""
 
 from math import exp, expm1, inf, log, log1p
 
 import numpy as np
 
 from . import contour, finite_sums, jumps, lattice, one_step
-from .law import EPS
+from .enclosure import intersected, is_wide
+from .step import Finite
 
 __all__ = []
 
 GOOD = 1e-10  # relative width of an enclosure that ends the search for a better one
 POOR = 1e-8  # and beyond which the lattice is asked, too
-TIGHT = 2e-12  # up to which it is round-off alone
 TRUSTED = 0.02  # relative error of a tail beyond which a line says nothing
-
-
-class Exact:
-    """A Curve without any error but round-off: of its sums, and of its losses (``shift``)."""
-
-    def __init__(self, curve, shift):
-        self.curve, self.shift = curve, shift
-        size = np.ptp(curve.loss) + np.abs(curve.log_p[curve.log_p > -inf]).max()
-        self.rounding = 1e-12 + 4 * EPS * (float(size) + len(curve.loss))
-
-    def log_bound(self, epsilon, way):
-        """A bound on log delta from below (way -1) or above (1)."""
-        value = self.curve.log_delta(epsilon - way * self.shift)
-        return min(0.0, value + way * self.rounding)
-
-    def delta(self, epsilon):
-        low, high = (exp(self.log_bound(epsilon, way)) for way in (-1, 1))
-        return low, exp(min(0.0, self.curve.log_delta(epsilon))), high
-
-    def epsilon(self, delta):
-        value = max(0.0, self.curve.epsilon(log(delta)))
-        return one_step.around(self.log_bound, value, log(delta))
-
-
-class Binomial:
-    """Two losses, k rounds: the window of the binomial law that the query needs."""
-
-    def __init__(self, step, k):
-        self.step, self.k = step, k
-
-    def _curve(self, find, value):
-        start = find(((self.step, self.k),), 1, value) if self.k > 20_000 else (0.0,)
-        shift = 4 * EPS * self.k * max(map(abs, self.step.losses))
-        return Exact(finite_sums.two_point(self.step, self.k, start[0], least=0.0), shift)
-
-    def delta(self, epsilon):
-        return self._curve(contour.saddle_at, epsilon).delta(epsilon)
-
-    def epsilon(self, delta):
-        return self._curve(contour.saddle_for, log(delta)).epsilon(delta)
 
 
 class Integral:
@@ -65,62 +23,50 @@ class Integral:
         self.parts = parts
 
     def delta(self, epsilon):
+        budget = contour.Budget()
         start = contour.saddle_at(self.parts, 1, epsilon)
         far = start[2] < -790 or start[1] < (1 - 1e-9) * epsilon  # no saddle point is that far out
         if far and contour.log_chernoff(self.parts, epsilon, start[2]) < -700:
             return 0.0, 0.0, 1e-300
         side = 1 if start[2] < log(0.5) else -1
         on = start if side > 0 else contour.saddle_at(self.parts, side, epsilon)
-        found = contour_delta(contour.line(self.parts, side, on), side, epsilon)
+        found = contour_delta(contour.line(self.parts, side, on, budget), side, epsilon)
         if is_wide(found, GOOD):
-            found = narrowest(found, jumps_delta(self.parts, epsilon, start[2]))
+            found = intersected(found, jumps_delta(self.parts, epsilon, start[2], budget))
         if is_wide(found, POOR):
-            found = narrowest(found, lattice_delta(self.parts, epsilon, start))
-        return safe(found)
+            found = intersected(found, lattice_delta(self.parts, epsilon, start, budget))
+        if is_wide(found, POOR):
+            found = intersected(found, certain_delta(self.parts, epsilon, start[2]))
+        return found
 
     def epsilon(self, delta):
         differ = sum(k * log1p(-one_step.total_variation(step)) for step, k in self.parts)
         if delta >= -expm1(differ):  # delta(0) <= 1 - prod (1 - TV): couple each step
             return 0.0, 0.0, 0.0
         side = 1 if delta <= 0.5 else -1
-        found = contour_epsilon(self.parts, side, log(delta) if side > 0 else log1p(-delta))
+        budget = contour.Budget()
+        found = contour_epsilon(self.parts, side, log(delta) if side > 0 else log1p(-delta), budget)
         if not is_wide(found, GOOD):
-            return safe(found)
+            return found
         near_zero = (found is not None and found[1] == 0) or self._may_need_none(delta)
         if near_zero and self.delta(0.0)[2] <= delta:
             return 0.0, 0.0, 0.0
-        found = narrowest(found, jumps_epsilon(self.parts, log(delta)))
+        found = intersected(found, jumps_epsilon(self.parts, log(delta), budget))
         if is_wide(found, POOR):
-            found = narrowest(found, lattice_epsilon(self.parts, log(delta)))
-        return safe(found)
+            found = intersected(found, lattice_epsilon(self.parts, log(delta), budget))
+        if is_wide(found, POOR):
+            found = intersected(found, certain_epsilon(self.parts, log(delta)))
+        return found
 
     def is_below(self, epsilon, delta):
         """Whether a line shows delta(epsilon) <= delta."""
         start = contour.saddle_at(self.parts, 1, epsilon)
-        found = contour_delta(contour.line(self.parts, 1, start), 1, epsilon)
+        found = contour_delta(contour.line(self.parts, 1, start, contour.Budget()), 1, epsilon)
         return found is not None and found[2] <= delta
 
     def _may_need_none(self, delta):
         """Whether the saddle-point approximation says that delta(0) is below or near delta."""
         return contour.saddle_at(self.parts, 1, 0.0)[2] < log(delta) + 1
-
-
-def is_wide(found, share):
-    """Whether an enclosure is missing, or wider than this share of its value."""
-    return found is None or not found[2] - found[0] <= share * found[1]
-
-
-def safe(found):
-    """The high end as the value, where more than round-off lies between."""
-    low, value, high = found
-    return low, value if high - low <= TIGHT * value else high, high
-
-
-def narrowest(first, second):
-    """The narrower of two enclosures, either of which may be None."""
-    if first is None or (second is not None and second[2] - second[0] < first[2] - first[0]):
-        return second
-    return first
 
 
 def contour_delta(line, side, epsilon):
@@ -138,20 +84,26 @@ def contour_delta(line, side, epsilon):
     return 1 - found[2], most, most
 
 
-def jumps_delta(parts, epsilon, log_guess):
-    """(low, delta, high) from lines for each number of rare large losses, or None."""
-    for _ in range(5):
-        lines = jumps.draw(parts, epsilon, log_guess)
-        if lines is None:
-            return None
-        found, guess = contour_delta(lines, 1, epsilon), log_guess
-        log_guess = lines.sums(epsilon)[0]
-        if abs(log_guess - guess) < 5:
+def jumps_delta(parts, epsilon, log_guess, budget):
+    """(low, delta, high) from lines for each number of rare large losses, or None. Where the saddle
+    point says nothing of delta, the chance that one step alone loses so much does."""
+    alone = sum(k * single(step).delta(epsilon)[1] for step, k in parts)
+    found = None
+    for guess in (log_guess, log(max(alone, 1e-300))):
+        for _ in range(5):
+            lines = jumps.draw(parts, epsilon, guess, budget)
+            if lines is None:
+                break
+            found = intersected(found, contour_delta(lines, 1, epsilon))
+            old, guess = guess, lines.sums(epsilon)[0]
+            if abs(old - guess) < 5:
+                break
+        if not is_wide(found, GOOD):
             break
     return found
 
 
-def contour_epsilon(parts, side, target):
+def contour_epsilon(parts, side, target, budget):
     """(low, e, high) with log tail(e) = target, or None if no line is good there.
 
     Newton's steps stay on one line while it is good; a new one is drawn where they leave it, and
@@ -160,7 +112,7 @@ def contour_epsilon(parts, side, target):
     c, epsilon, _ = contour.saddle_for(parts, side, target)
     epsilon, good = max(0.0, epsilon), 0.0
     for _ in range(25):
-        line = contour.line(parts, side, (c, epsilon, target))
+        line = contour.line(parts, side, (c, epsilon, target), budget)
         if line is None:
             return None
         value, state = newton(line, side, epsilon, target)
@@ -177,12 +129,12 @@ def contour_epsilon(parts, side, target):
     return None
 
 
-def jumps_epsilon(parts, target):
+def jumps_epsilon(parts, target, budget):
     """(low, e, high) with log delta(e) = target from such lines, or None; drawn anew where Newton
     moved far from where they are good."""
     epsilon = jumps.first_epsilon(parts, target)
     for _ in range(12 if epsilon > 0 else 0):
-        lines = jumps.draw(parts, epsilon, target)
+        lines = jumps.draw(parts, epsilon, target, budget)
         if lines is None:
             return None
         value, state = newton(lines, 1, epsilon, target)
@@ -237,31 +189,65 @@ def certify(line, side, epsilon, target):
     return ends[0], epsilon, ends[1]
 
 
-def lattice_delta(parts, epsilon, start):
-    """(low, delta, high) from the lattice; Chernoff's bound where that is less."""
-    low, value, high = lattice.spread(parts, lattice.anchor(parts, start)).log_bounds(epsilon)
-    high = min(high, contour.log_chernoff(parts, epsilon, start[2]) + log1p(1e-12))
-    least = contour.least_delta(parts, epsilon) if high > log(0.5) else 0.0
-    low = max(exp(low), least)
-    return low, min(max(exp(min(value, high)), low), 1.0), min(1.0, exp(high))
+def lattice_delta(parts, epsilon, start, budget):
+    """(low, delta, high) from the lattice, or None."""
+    spread = lattice.spread(parts, lattice.anchor(parts, start), budget)
+    if spread is None:
+        return None
+    low, value, high = (exp(min(0.0, bound)) for bound in spread.log_bounds(epsilon))
+    return low, min(max(value, low), high), high
 
 
-def lattice_epsilon(parts, target):
-    """(low, e, high) with log delta(e) = target, from the lattice."""
+def lattice_epsilon(parts, target, budget):
+    """(low, e, high) with log delta(e) = target, from the lattice, or None."""
     start = contour.saddle_for(parts, 1, target)
     for _ in range(3):
-        spread = lattice.spread(parts, start)
+        spread = lattice.spread(parts, start, budget)
+        if spread is None:
+            return None
         value, loss = spread.curve.epsilon(target), spread.curve.loss
         if loss[0] + 0.01 * np.ptp(loss) < value or value <= 0:
             break
         start = (contour.saddle_at(parts, 1, value)[0], value, target)
-    low, high = 0.0, contour.chernoff_epsilon(parts, target)
-    for width in 1e-13 * abs(value) * 4.0 ** np.arange(24):
-        if spread.log_bounds(value + width)[2] <= target:
-            high = min(high, value + width)
-            break
-    for width in 1e-12 * abs(value) * 2.0 ** np.arange(40):
-        if spread.log_bounds(value - width)[0] >= target:
-            low = value - width
-            break
+    size = abs(value)
+    high = least_width(lambda w: spread.log_bounds(value + w)[2] <= target, size)
+    low = least_width(lambda w: spread.log_bounds(value - w)[0] >= target, size)
+    low, high = max(0.0, value - low), value + high
     return low, min(value, high), high
+
+
+def least_width(holds, size):
+    """The least of 1e-13, 2e-13, ..., 0.1 of ``size`` for which a bound holds, or inf: the first of
+    1, 16, 256, ..., and then down from it."""
+    for last in range(0, 41, 4):
+        if holds(1e-13 * size * 2.0**last):
+            break
+    else:
+        return inf
+    while last > 0 and holds(1e-13 * size * 2.0 ** (last - 1)):
+        last -= 1
+    return 1e-13 * size * 2.0**last
+
+
+def certain_delta(parts, epsilon, log_guess):
+    """What holds of every composition: no less than any of its steps alone (post-processing), no
+    more than Chernoff's bound, and near 1 no less than its mirror image allows."""
+    alone = max(single(step).delta(epsilon)[0] for step, _ in parts)
+    low = max(alone, contour.least_delta(parts, epsilon))
+    high = exp(min(0.0, contour.log_chernoff(parts, epsilon, log_guess) + log1p(1e-12)))
+    high = max(high, 1e-300)
+    return low, high, high
+
+
+def certain_epsilon(parts, target):
+    """The same for the inverse."""
+    low = max(single(step).epsilon(exp(target))[0] for step, _ in parts)
+    high = max(low, contour.chernoff_epsilon(parts, target))
+    return low, high, high
+
+
+def single(step):
+    """One step alone."""
+    if isinstance(step, Finite):
+        return finite_sums.enumerated(((step, 1),))
+    return one_step.Single(step)

@@ -1,0 +1,284 @@
+"""Whole curves: delta of many epsilons, epsilon of many deltas.
+
+One line through the plane serves a whole range of e around its saddle point: the values of K are
+computed once, and ``sums`` turns them into tails for all e by two matrix products. A line answers
+where its own error bound, which is computed for each e, stays below ``SHARP``; for the rest another
+one is drawn. What no line serves is asked alone, as a single query.
+"""
+
+from math import inf
+
+import numpy as np
+
+from . import contour, jumps
+from .direction import method
+from .inversion import Integral
+from .law import EPS
+
+__all__ = []
+
+SHARP = 2e-11  # relative error of a tail up to which a line is shared,
+DULL = 1e-10  # or this, if it is not much better at its own query
+FEW = 8  # queries that are asked one by one
+MOST_LINES = 60
+TRIES = 0.5, 0.2, 0.8, 0.05, 0.95, 0.35, 0.65  # where among the open queries a line is drawn next
+FLOOR = -690.0  # log delta below which a single query knows more
+
+
+def deltas(directions, epsilon):
+    """(low, value, high), each an array: the worse direction at each epsilon, a flat array."""
+    found = _deltas(directions[0], epsilon)
+    for way in directions[1:]:
+        with np.errstate(divide="ignore"):
+            better = ~_is_below(way, epsilon, np.log(found[0]))
+        found[:, better] = np.maximum(found[:, better], _deltas(way, epsilon[better]))
+    return found
+
+
+def epsilons(directions, delta):
+    """The same for delta -> epsilon."""
+    found = _epsilons(directions[0], delta)
+    for way in directions[1:]:
+        with np.errstate(divide="ignore"):
+            better = ~_is_below(way, found[0], np.log(delta))
+        found[:, better] = np.maximum(found[:, better], _epsilons(way, delta[better]))
+    return found
+
+
+def _is_below(way, epsilon, log_delta):
+    """Where Chernoff's bound, the best over a table of c, shows that delta(epsilon) is below."""
+    shown = np.zeros(len(epsilon), dtype=bool)
+    if way.infinite or way.exact:
+        return shown
+    c = contour.abscissa(1, contour.scale(way.parts, 1) - np.arange(0.0, 9.0, 0.2))
+    bound = contour.total(way.parts, c) + contour.chernoff(c)
+    bound += 1e-12 * np.abs(bound) + 1e-12
+    on = np.isfinite(epsilon) & (epsilon > 0) & np.isfinite(log_delta)
+    exponent = bound - (1 - 4 * EPS) * np.outer(epsilon[on], c)
+    shown[on] = exponent.min(axis=1) < log_delta[on] * (1 + 4 * EPS)
+    return shown
+
+
+def served(directions, values):
+    """Whether the queries are many, and a line may serve them."""
+    ways = [way for way in directions if not way.infinite and not way.exact]
+    return values.size >= FEW and all(isinstance(method(way.parts), Integral) for way in ways)
+
+
+def _deltas(way, epsilon):
+    found = np.full((3, epsilon.size), np.nan)
+    if not way.infinite and not way.exact:
+        inside = np.flatnonzero(epsilon < way.top)
+        _along(_delta_line, way.parts, epsilon, inside, found)
+    return _alone(way.delta, epsilon, found)
+
+
+def _epsilons(way, delta):
+    found = np.full((3, delta.size), np.nan)
+    if not way.infinite and not way.exact:
+        found[:, delta >= max(way.delta(0.0)[2], EPS)] = 0.0
+        inside = np.flatnonzero((delta > 0) & np.isnan(found[0]))
+        _along(_epsilon_line, way.parts, delta, inside, found)
+        np.minimum(found, max(way.top, 0.0), out=found)
+    return _alone(way.epsilon, delta, found)
+
+
+def _alone(query, values, found):
+    """Single queries for what is not found yet."""
+    for i in np.flatnonzero(np.isnan(found[0])):
+        found[:, i] = query(float(values[i]))
+    return found
+
+
+def _along(draw, parts, values, left, found):
+    """Draw lines until all queries are served; one that not even its own line serves stays."""
+    left, failed = left[np.argsort(values[left], kind="stable")], 0
+    for _ in range(MOST_LINES):
+        if left.size == 0 or failed == len(TRIES):
+            return
+        at = int(len(left) * TRIES[failed])
+        answer = draw(parts, float(values[left[at]]))
+        served = np.zeros(left.size, dtype=bool)
+        if answer is not None:
+            for stretch in (np.arange(at, left.size), np.arange(at)[::-1]):
+                _outwards(answer, values, left, stretch, served, found)
+        failed = 0 if served.sum() > 1 else failed + 1
+        served[at] = True
+        left = left[~served]
+
+
+def _outwards(answer, values, left, stretch, served, found):
+    """Serve the queries of a stretch, more at a time while the last of them was served."""
+    done, size = 0, 32
+    while done < stretch.size:
+        some = stretch[done : done + size]
+        ends = answer(values[left[some]])
+        good = ~np.isnan(ends[0])
+        found[:, left[some[good]]] = ends[:, good]
+        served[some[good]] = True
+        if not good[-1]:
+            return
+        done, size = done + size, 2 * size
+
+
+def _delta_line(parts, epsilon):
+    """Epsilons to enclosures of delta (nan where dull), from the line of this one; or None."""
+    start = contour.saddle_at(parts, 1, epsilon)
+    guess, side = start[2], 1 if start[2] < np.log(0.5) else -1
+    if side < 0:
+        start = contour.saddle_at(parts, side, epsilon)
+    line, limit = _limited(contour.line(parts, side, start), epsilon)
+    if side > 0 and line is None:
+        line, limit = _limited(jumps.draw(parts, epsilon, guess), epsilon)
+    return line and (lambda epsilon: _enclosures(side, sums(line, epsilon), limit))
+
+
+def _limited(line, epsilon):
+    """The line, and the error up to which it is shared; or None where it is too dull at its own
+    query."""
+    if line is None:
+        return None, 0.0
+    error = float(max(x[0] for x in sums(line, np.array([epsilon]))[2:]))
+    return (line, min(max(SHARP, 8 * error), DULL)) if error <= DULL else (None, 0.0)
+
+
+def _enclosures(side, found, limit):
+    """Like those of a single query: the value is the safe end."""
+    log_tail, _, above, below = found
+    sharp = (np.maximum(above, below) <= limit) & (log_tail < 0) & (log_tail > FLOOR)
+    tail = np.exp(np.where(sharp, log_tail, np.nan))
+    low, high = tail * (1 - below) * (1 - EPS), np.minimum(1.0, tail * (1 + above) * (1 + EPS))
+    if side > 0:
+        return np.array([low, high, high])
+    return np.array([1 - high - EPS, 1 - low + EPS, 1 - low + EPS])
+
+
+def _epsilon_line(parts, delta):
+    """Deltas to enclosures of epsilon, by Newton's method on the line of this one; or None."""
+    side = 1 if delta <= 0.5 else -1
+    target = float(np.log(delta) if side > 0 else np.log1p(-delta))
+    c, first, _ = contour.saddle_for(parts, side, target)
+    first = max(0.0, first)
+    line, limit = _limited(contour.line(parts, side, (c, first, target)), first)
+    if side > 0 and line is None:
+        first = jumps.first_epsilon(parts, target)
+        drawn = jumps.draw(parts, first, target) if first > 0 else None
+        line, limit = _limited(drawn, first)
+    if line is None:
+        return None
+
+    def answer(deltas):
+        targets = np.log(deltas) if side > 0 else np.log1p(-deltas)
+        found = _certified(line, side, _newton(line, side, first, targets), targets, limit)
+        found[:, targets > np.log(0.5)] = np.nan  # the other side is sharper there
+        return found
+
+    return answer
+
+
+def _newton(line, side, first, target):
+    """Epsilons with log tail = target, roughly where the line is dull."""
+    if len(target) > 48:  # begin between the solutions of every eighth
+        some = np.unique(np.append(np.arange(0, len(target), 8), len(target) - 1))
+        some = some[np.argsort(target[some])]
+        epsilon = np.interp(target, target[some], _newton(line, side, first, target[some]))
+    else:
+        value, slope = (float(x[0]) for x in sums(line, np.array([first]))[:2])
+        epsilon = np.maximum(0.0, first - side * (target - value) * np.exp(value - slope))
+    near = np.arange(len(target))
+    for turn in range(12):
+        value, slope, above, below = sums(line, epsilon[near])
+        step = side * (value - target[near]) * np.exp(np.clip(value - slope, -700, 700))
+        step = np.clip(step, -0.25 * line.period, 0.25 * line.period)
+        moved = np.maximum(0.0, epsilon[near] + step)
+        still = np.abs(moved - epsilon[near]) > 1e-11 * moved
+        epsilon[near] = moved
+        near = near[still & (np.maximum(above, below) < (1.0 if turn < 3 else 1e-4))]
+        if near.size == 0:
+            break
+    return epsilon
+
+
+def _certified(line, side, epsilon, target, limit):
+    """(low, e, high) with the bounds of delta at both ends on the right side of the target; nan
+    where that fails, where the line is dull, or at 0."""
+    value, slope, above, below = sums(line, epsilon)
+    error, tilt = np.maximum(above, below), np.exp(np.clip(value - slope, -700, 700))
+    width = 4 * EPS * epsilon + 1e-300 + 1.01 * (error + np.abs(value - target)) * tilt
+    good, ends = (error <= limit) & (epsilon > 0) & (width <= 1e-9 * epsilon), []
+    for way in (-1, 1):
+        end = epsilon + way * width
+        at_end, _, up, down = sums(line, end)
+        bound = np.log1p(up) if way * side > 0 else np.log1p(-np.minimum(down, 0.5))
+        good &= (way * side * (at_end + bound - target) <= 0) & (down < 0.5) & (end > 0)
+        ends.append(end)
+    found = np.array([ends[0], ends[1], ends[1]])
+    found[:, ~good] = np.nan
+    return found
+
+
+def sums(line, epsilon):
+    """``line.sums`` of an array: log tail, log slope, and both relative errors; of the lines of
+    ``jumps``, too, added up."""
+    if not isinstance(line, jumps.Lines):
+        return _sums(line, epsilon)
+    each = np.array([_sums(one, epsilon) for one in line.lines])
+    values, slopes, above, below = each.swapaxes(0, 1)
+    total, slope = np.logaddexp.reduce(values), np.logaddexp.reduce(slopes)
+    share = np.exp(values - total)
+    left_out = [bound - c * epsilon for c, bound in line.negligible] + [
+        0 * total + line.log_omitted
+    ]
+    missing = np.exp(np.minimum(np.logaddexp.reduce(left_out) - total, 600.0))
+    return total, slope, (share * above).sum(axis=0) + missing, (share * below).sum(axis=0)
+
+
+def _sums(line, epsilon):
+    """Of one line.
+
+    The phase of node m = a + B b is the product of two, so each sum over m is a bilinear form of a
+    matrix of terms: (rows @ terms) * columns. Its sums have B and nodes/B summands, whose round-off
+    is added to the budget.
+    """
+    size = len(line.y)
+    block = 1 << max(3, int(np.log2(size) / 2))
+    count = -(-size // block)
+    z = line.c + 1j * line.y
+    terms = np.exp(line.shape) / (z + 1)
+    terms[0] *= 0.5
+    steep = np.zeros((2, count * block), dtype=complex)
+    steep[0, :size], steep[1, :size] = terms / z, terms
+    h = 2 * np.pi / line.period
+    columns = np.exp(-1j * h * np.outer(epsilon, np.arange(block)))
+    rows = np.exp(-1j * h * np.outer(epsilon, block * np.arange(count)))
+    value, slope = (
+        np.maximum(np.abs(((rows @ t.reshape(count, block)) * columns).sum(axis=1).real), 1e-250)
+        for t in steep
+    )
+    weight = np.abs(steep[0, :size])
+    noise = weight @ (line.noise + EPS * (16 + block + count))
+    rounding = noise + 4 * EPS * np.abs(epsilon) * (weight @ line.y)
+    rounding += value * EPS * (16 + 8 * abs(line.cumulant) + np.abs(line.c * epsilon))
+    front, unit = line.cumulant - line.c * epsilon, np.log(2 / line.period)
+    cut = np.exp(min(line.log_cut - unit, 0.0))
+    aliases = _aliases(line, front + unit, epsilon)
+    error = (rounding + cut) / value
+    return (
+        front + unit + np.log(value),
+        front + unit + np.log(slope),
+        np.minimum(error, 1e300),
+        np.minimum(error + 1.1 * aliases / value, 1e300),
+    )
+
+
+def _aliases(line, front, epsilon):
+    """Bounds by the best rival on either side, relative to exp(front)."""
+    total = np.zeros(len(epsilon))
+    for on in (line.rivals[0] > line.c, line.rivals[0] < line.c):
+        c, bound = line.rivals[0][on], line.rivals[1][on]
+        fixed = bound - np.abs(c - line.c) * line.period
+        exponent = np.full(len(epsilon), inf)
+        for slope, start in zip(c, fixed, strict=True):
+            np.minimum(exponent, start - slope * epsilon - front, out=exponent)
+        total += np.exp(np.minimum(exponent, 100.0))
+    return total

@@ -1,0 +1,20 @@
+"""`python -m tests.attack --settings 5000 --seed 1`"""
+
+import argparse
+import sys
+import time
+
+from .cases import CASES
+from .run import attack, report
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--settings", type=int, default=5000)
+parser.add_argument("--first", type=int, default=0, help="index of the first setting")
+parser.add_argument("--seed", type=int, default=int(time.time()))
+parser.add_argument("--processes", type=int, default=2)
+arguments = parser.parse_args()
+print(f"seed {arguments.seed}, settings {arguments.settings}", flush=True)
+tasks = [*CASES, *range(arguments.first, arguments.first + arguments.settings)]
+found = attack(tasks, arguments.seed, arguments.processes)
+report(found)
+sys.exit(any(verdict.misses for verdict in found))

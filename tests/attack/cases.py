@@ -1,0 +1,81 @@
+"""Queries that were once answered wrongly, or that a review tried: asked again in every run."""
+
+from math import inf
+
+from .judge import Query
+from .mechanisms import Part
+
+__all__ = ["CASES"]
+
+
+def _g(sigma, k=1, rate=1.0):
+    return Part("gaussian", (sigma,), k, rate)
+
+
+def _l(scale, k=1, rate=1.0):
+    return Part("laplace", (scale,), k, rate)
+
+
+def _r(epsilon, k=1, rate=1.0):
+    return Part("response", (epsilon,), k, rate)
+
+
+def _f(p, q, k=1):
+    return Part("finite", (tuple(p), tuple(q)), k)
+
+
+def _ask(method, at, *parts):
+    return Query(tuple(parts), method, at)
+
+
+CASES = [
+    # the last atoms, and ends that were not rounded outwards
+    _ask("delta", 0.1287288191965111, _l(7.768268257298666)),
+    _ask("delta", 2.169999999999999, _r(0.31, 7)),
+    _ask("delta", 1.0059365397297196e-09, _r(1.7343733443615856e-11, 58)),
+    _ask("delta", 7.7097, _l(2984.5), _l(0.08368)),
+    _ask("delta", 0.0, _l(5.8e-4), _l(17.4, 2)),
+    _ask("delta", 4.2386, _l(30.295, 2), _l(0.4793, 2)),
+    _ask("delta", 54.809, _f((0.5, 0.3, 0.2), (0.3, 0.7 - 3e-9, 3e-9), 3)),
+    _ask("epsilon", 1 - 1e-9, _f((0.8, 0.2), (0.9, 0.1), 50)),
+    _ask("epsilon", 1 - 1e-9, _f((0.5, 0.5 - 1e-9, 1e-9), (1e-9, 0.5, 0.5 - 1e-9), 9)),
+    _ask("delta", 0.69, _f((0.8, 0.2), (0.9, 0.1)), _r(3.4e-14, 5000)),
+    # no answer, no refusal, too slow or too large
+    _ask("delta", 1.0, _g(1.027, 21 * 10**9, 0.00118), _l(3.0)),
+    _ask("delta", 1.0, _g(0.01495, 14 * 10**9, 1.03e-5)),
+    _ask("delta", 1.0, _g(3627.0, 1752, 1.7e-6), _g(2.69e-5, 2786761), _g(2.69, 2, 6.5e-6)),
+    _ask("epsilon", 1.5e-144, _g(502243.0, 294, 2.49e-9)),
+    _ask("tradeoff", 0.31, _g(202647.0, 27629, 1.3e-9)),
+    _ask("delta", 0.5, _g(2e-5, 10**6), _l(1.0)),
+    _ask("epsilon", 1e-144, _g(5e5, 300, 2.5e-9)),
+    _ask("tradeoff", 0.8, _g(2e4, 300000, 5e-10)),
+    _ask("renyi", 1e300, _g(1.0, 1, 0.01)),
+    _ask("epsilon", 1e-200, _g(0.2, 300, 0.999999)),
+    _ask("delta", 1.0, _g(0.01, 100000, 1e-4)),
+    _ask("epsilon", 1e-6, _r(1e-6, 10**12)),
+    # sampled Laplace: two rounds, and beside others
+    _ask("epsilon", 1e-5, _g(100.0, 1, 0.001), _l(5.0, 1, 0.01)),
+    _ask("delta", 0.002, _g(100.0, 1, 0.001), _l(5.0, 1, 0.01)),
+    _ask("renyi", 100001.0, _l(10.0, 1, 0.01)),
+    _ask("delta", 0.0, _l(10.0, 2, 0.1)),
+    _ask("delta", 4.185e-4, _l(10.0, 2, 0.1)),
+    _ask("delta", 0.0, _l(1.0, 2, 1e-4)),
+    _ask("epsilon", 4.14e-5, _l(1.0, 2, 1e-4)),
+    _ask("epsilon", 9.3e-7, _l(18.9, 2, 1.34e-4)),
+    # sampled Gaussians: few rounds, wide noise, far tails, small rates
+    _ask("delta", 0.0, _g(2.0, 2, 1e-4)),
+    _ask("delta", 999.7, _g(3.0), _l(0.001)),
+    _ask("epsilon", 1e-6, _g(313070.0, 10**11, 0.99)),
+    _ask("delta", 0.01, _g(1.25, 500, 2e-5)),
+    _ask("delta", 0.03, _g(1.25, 500, 2e-5)),
+    _ask("delta", 0.1, _g(1.25, 500, 2e-5)),
+    _ask("epsilon", 1e-16, _g(1.25, 500, 2e-5)),
+    _ask("epsilon", 1e-300, _g(0.23116525265781734, 10**6, 0.3813095052091621)),
+    _ask("delta", 3.55e-9, _g(0.287, 2, 1.8e-7)),
+    # round-off of large sums
+    _ask("epsilon", 2.4e-290, _r(1.62e-5, 10**10)),
+    _ask("delta", 1.0, _r(1e-5, 10**11)),
+    _ask("delta", 0.5, _l(5.0, 3)),
+    _ask("epsilon", 1e-20, _l(5.0)),
+    _ask("renyi", inf, _l(5.0, 3)),
+]

@@ -1,0 +1,242 @@
+"""E exp(zL; L finite) of a composition: in doubles at real z, to find a line, and in ball
+arithmetic at equally spaced points of that line.
+
+A sampled step is E_q G^n with n = z+1 (the person's law first) or -z, G the ratio of the mixture
+to q; its quadrature nodes are few-digit dyadic numbers, so they are exact in both.
+"""
+
+from math import ceil, exp, log, pi, sqrt
+
+import numpy as np
+from flint import acb, acb_mat, arb, ctx
+
+from .mechanisms import finite_law
+from .quadrature import TooLongError, rule
+
+__all__ = ["Moments"]
+
+DIGITS = 85.0  # nats of every quadrature
+
+
+class Moments:
+    """The transform of parts in one direction."""
+
+    def __init__(self, parts, way):
+        self.parts, self.way = parts, way
+        self.laws = {part: finite_law(part, way) for part in parts if part.counted}
+
+    def kept(self):
+        """P(L finite)."""
+        total = arb(1)
+        for part, law in self.laws.items():
+            if any(p > 0 and q == 0 for p, q in law):
+                total *= sum((p for p, q in law if q > 0), arb(0)) ** part.k
+        return total
+
+    def log_real(self, c):
+        """log E exp(cL) in doubles."""
+        return sum(part.k * self._log_real(part, c) for part in self.parts)
+
+    def _log_real(self, part, c):
+        if part.counted:
+            logs = [_float_log(p) + c * _float_log(p / q) for p, q in self.laws[part] if p > 0 < q]
+            return log_sum(np.array(logs))
+        if part.plain_gaussian:
+            return c * (c + 1) / part.value[0] ** 2 / 2
+        if part.plain_laplace:
+            return float(_laplace(1 / arb(part.value[0]), arb(c)).log())
+        log_g, log_w = self._coarse(part, c)
+        return log_sum(log_w + self._power(c) * log_g)
+
+    def _power(self, c):
+        return c + 1 if self.way > 0 else -c
+
+    def _coarse(self, part, c):
+        if part.kind == "laplace":
+            u, w = laplace_nodes(1 / part.value[0], abs(self._power(c)), 2.0)
+            end = 1 / part.value[0]
+            log_w = np.log(w / 4) - (u + end) / 2
+            u = np.concatenate([u, [-end, end]])
+            log_w = np.concatenate([log_w, [log(0.5), log(0.5) - end]])
+            return log_ratio(u, part.rate), log_w
+        x, h = gaussian_nodes(part, self._power(c), 0.0, 40.0)
+        sigma = part.value[0]
+        return (
+            log_ratio((x - 0.5) / sigma**2, part.rate),
+            -0.5 * (x / sigma) ** 2 + log(h / sigma / sqrt(2 * pi)),
+        )
+
+    # ---------------------------------------------------------------- balls on the line
+
+    def on_line(self, c, h, height):
+        """A generator of blocks of the transform at c + i h m, m = 0, 1, 2, ...; each sampled
+        step's nodes serve up to this height."""
+        sources = [self._source(part, c, h, height) for part in self.parts]
+        m = 0
+        while True:
+            zs = [acb(c, h * arb(m + i)) for i in range(BLOCK)]
+            columns = [next(source) if source else None for source in sources]
+            block = []
+            for i, z in enumerate(zs):
+                value, smooth = acb(1), acb(1)
+                for part, column in zip(self.parts, columns, strict=True):
+                    one = (column[i] if column else self._closed(part, z)) ** part.k
+                    value *= one
+                    smooth *= one if part.kind == "gaussian" else 1
+                block.append((z, value, smooth))
+            yield block
+            m += BLOCK
+
+    def log_ceiling(self, c):
+        """A bound on the logarithm of the finite and Laplace parts at any c + iy as a function of
+        y: atoms do not decay, what lies between does as 1/y, by one integration by parts."""
+        bounds = [(part.k, *self._atoms_and_rest(part, c)) for part in self.parts]
+
+        def bound(y):
+            return sum(k * min(whole, np.logaddexp(a, b - log(y))) for k, whole, a, b in bounds)
+
+        return bound
+
+    def _atoms_and_rest(self, part, c):
+        if part.kind == "gaussian":
+            return 0.0, 0.0, -np.inf
+        whole = self._log_real(part, c)
+        if part.counted:
+            return whole, whole, -np.inf
+        a, n = 1 / part.value[0], self._power(c)
+        u = np.linspace(-a, a, 4001)
+        log_g = log_ratio(u, part.rate) if part.rate < 1 else u
+        ends = np.logaddexp(n * log_g[0], n * log_g[-1] - a) - log(2)
+        g = -(u + a) / 2 - log(4) + (n + 1) * log_g - u - log(part.rate)
+        top = g.max()
+        rest = np.exp(g - top)
+        return whole, ends, top + log(1.05 * (np.abs(np.diff(rest)).sum() + rest[0] + rest[-1]))
+
+    def _closed(self, part, z):
+        if part.plain_gaussian:
+            return (z * (z + 1) / arb(part.value[0]) ** 2 / 2).exp()
+        if part.plain_laplace:
+            return _laplace(1 / arb(part.value[0]), z)
+        return sum((p * ((p / q).log() * z).exp() for p, q in self.laws[part] if p > 0 < q), acb(0))
+
+    def _source(self, part, c, h, height):
+        if part.counted or part.rate == 1:
+            return None
+        rate, n = arb(part.rate), self._power(arb(c))
+        if part.kind == "laplace":
+            end = 1 / arb(part.value[0])
+            edges = laplace_edges(1 / part.value[0], abs(float(n)) + height, 14.0)
+            if len(edges) > 600:
+                raise TooLongError
+            edges = [-end, *map(arb, edges[1:-1]), end]
+            us, ws = [-end, end], [arb(0.5), (-end).exp() / 2]
+            for a, b in zip(edges, edges[1:], strict=False):
+                for x, w in rule(40, ctx.prec):
+                    us.append((a + b) / 2 + (b - a) / 2 * x)
+                    ws.append((b - a) / 8 * w * (-(us[-1] + end) / 2).exp())
+        else:
+            sigma = arb(part.value[0])
+            xs, step = gaussian_nodes(part, float(n), height, DIGITS)
+            if len(xs) > 20_000:
+                raise TooLongError
+            us = [(arb(x) - arb(0.5)) / sigma**2 for x in xs.tolist()]
+            front = arb(step) / sigma / (2 * arb.pi()).sqrt()
+            ws = [front * (-((arb(x) / sigma) ** 2) / 2).exp() for x in xs.tolist()]
+        if len(us) * height / float(h) > MOST_WORK:
+            raise TooLongError
+        logs = [(1 + rate * (u.exp() - 1)).log() for u in us]
+        weights = [w * (n * g).exp() for w, g in zip(ws, logs, strict=True)]
+        turn = h if self.way > 0 else -h
+        return _powers(weights, [acb(0, g * turn).exp() for g in logs])
+
+
+BLOCK = 16
+MOST_WORK = 4e6
+
+
+def _powers(weights, turns):
+    """Blocks of sum_i weight_i turn_i^m."""
+    columns, column = [], [acb(1)] * len(turns)
+    for _ in range(BLOCK):
+        columns.append(column)
+        column = [a * b for a, b in zip(column, turns, strict=True)]
+    table = acb_mat(
+        len(turns), BLOCK, [columns[j][i] for i in range(len(turns)) for j in range(BLOCK)]
+    )
+    row = [acb(w) for w in weights]
+    while True:
+        out = acb_mat(1, len(row), row) * table
+        yield [out[0, j] for j in range(BLOCK)]
+        row = [a * b for a, b in zip(row, column, strict=True)]
+
+
+def _laplace(a, z):
+    """Of plain Laplace noise; the removable point z = -1/2 is not met."""
+    return ((a * z).exp() * (1 + z) + (-a * (1 + z)).exp() * z) / (1 + 2 * z)
+
+
+def gaussian_nodes(part, n, height, digits):
+    """x = jh where phi(x) G(x)^n counts, for the trapezoid rule in the strip |Im x| < pi sigma^2:
+    on |Im x| = a the integrand grows by exp(a^2/2 sigma^2 + |n| a/sigma^2) at most (a bound for
+    a up to half the strip)."""
+    sigma = part.value[0]
+    reach = abs(n) + height
+    a = np.linspace(0.02, 0.5, 25) * pi * sigma**2
+    a = np.concatenate([a, np.geomspace(0.05, 12.0, 25) * sigma])
+    a = a[a <= 0.5 * pi * sigma**2]
+    gain = (
+        digits
+        + a * a / (2 * sigma**2)
+        + np.minimum(reach * a / sigma**2, 0.4 * abs(n) + height * a / sigma**2)
+    )
+    h = float(np.max(2 * pi * a / gain))
+    h = 2.0 ** np.floor(np.log2(h)) * np.floor(8 * h / 2.0 ** np.floor(np.log2(h))) / 8
+    width = sqrt(2 * digits) * sigma
+    first, last = np.floor((leftmost(part, n) - width) / h), ceil((max(0.0, n) + width) / h)
+    if last - first > 300_000:
+        raise TooLongError
+    j = np.arange(first, last + 1)
+    x = j * h
+    weight = -0.5 * (x / sigma) ** 2 + n * log_ratio((x - 0.5) / sigma**2, part.rate)
+    inside = np.flatnonzero(weight > weight.max() - digits)
+    return x[inside[0] : inside[-1] + 1], h
+
+
+def leftmost(part, n):
+    """Modes of phi(x) G(x)^n solve x = n share(x): no further left than this."""
+    if n >= 0:
+        return 0.0
+    odds = part.rate * exp(-0.5 / part.value[0] ** 2)
+    return n * odds / (1 - part.rate + odds)
+
+
+def laplace_edges(end, power, most):
+    """Panels of (-end, end), at most 1 long and at most `most` units of exponent."""
+    count = ceil(2 * end * max(1.0, (power + 1) / most))
+    if count > 20_000:
+        raise TooLongError
+    return np.linspace(-end, end, count + 1).tolist()
+
+
+def laplace_nodes(end, power, most):
+    x, w = np.polynomial.legendre.leggauss(12)
+    edges = np.array(laplace_edges(end, power, most))
+    half = np.diff(edges)[:, None] / 2
+    u = (edges[:-1, None] + half) + half * x
+    return u.ravel(), (half * w).ravel()
+
+
+def log_ratio(u, rate):
+    """log(1 - rate + rate e^u) in doubles."""
+    small = np.log1p(rate * np.expm1(np.minimum(u, 30.0)))
+    u = np.maximum(u, -600.0)
+    return np.where(u < 30, small, u + log(rate) + np.log1p((1 - rate) / rate * np.exp(-u)))
+
+
+def log_sum(x):
+    top = x.max()
+    return float(top + np.log(np.exp(x - top).sum()))
+
+
+def _float_log(x):
+    return float(x.log())
