@@ -143,7 +143,8 @@ def main():
         options,
     )  # fmt: skip
     seconds = time.monotonic() - start
-    print(f"{len(results)} submissions in {seconds:.0f} s: {given.out / 'grades.csv'}")
+    where = "grades.csv" if options.part[1] == 1 else "results (run the whole for the tables)"
+    print(f"{len(results)} submissions in {seconds:.0f} s: {given.out / where}")
     if given.similar:
         read = {s for s, r in results.items() if run.FAILED not in r["flags"]}
         print(similar.report(given, read))

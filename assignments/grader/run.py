@@ -11,6 +11,7 @@ import time
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
@@ -50,7 +51,8 @@ def work(pipe, master_path, entry, limits, launcher):
     except BaseException as error:
         result = lost(entry[0], f"{type(error).__name__}: {error}"[:300], traceback.format_exc())
     result["log"] = result["log"][:LOG]
-    pipe.send_bytes(json.dumps(result).encode("utf-8", "replace"))
+    with suppress(BrokenPipeError):  # it took too long: nobody waits for it any more
+        pipe.send_bytes(json.dumps(result).encode("utf-8", "replace"))
 
 
 def lost(student, reason, log=""):
