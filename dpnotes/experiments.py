@@ -25,7 +25,7 @@ def public_options(fit, n, dimension, *, epsilon, delta=0.0):
     return public | {"regularization": erm_regularization(n, dimension, **public)}
 
 
-def held_out(fit, x, y, *, loss, epsilon, delta=0.0, splits=20, rng):
+def held_out(fit, x, y, *, loss, epsilon, delta=0.0, splits=10, rng):
     """Accuracy on a quarter of the rows that a fit to the others has not seen, for each split.
 
     x (n, d), y (n,) of -1 and 1. `distance_loss` gets the points y x.
@@ -34,7 +34,7 @@ def held_out(fit, x, y, *, loss, epsilon, delta=0.0, splits=20, rng):
     options = public_options(fit, learn, x.shape[1], epsilon=epsilon, delta=delta)
     right = np.empty(splits)
     for k in range(splits):
-        order = rng.permutation(len(y))
+        order = np.random.default_rng(k).permutation(len(y))  # the same splits for every fit
         a, b = order[:learn], order[learn:]
         data = (x[a] * y[a, None], None) if loss is distance_loss else (x[a], y[a])
         theta = fit(*data, loss=loss, rng=rng, **options).theta
@@ -42,7 +42,7 @@ def held_out(fit, x, y, *, loss, epsilon, delta=0.0, splits=20, rng):
     return right
 
 
-def regrets(fit, x, y, sizes, *, epsilon, runs=12_000, rng):
+def regrets(fit, x, y, sizes, *, epsilon, runs=8_000, rng):
     """Mean regret J(theta) - J(theta*) of logistic fits to n of the rows, for each n in `sizes`.
 
     J is the ridged risk with the ridge that `fit` uses; about runs/n fits, at least 25.
