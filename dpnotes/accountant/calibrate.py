@@ -38,27 +38,30 @@ def calibrate(family, epsilon, delta):
         found = loss._delta(epsilon)
         return (log(found) if found > 0 else -inf) - log(delta)
 
-    if not _serves(excess, 1.5) and _serves(excess, 2):
+    if _served(excess, 1.5) is None and _served(excess, 2) is not None:
         return _most_steps(excess)
     way = _direction(excess)
     return exp(way * _root(lambda t: excess(exp(way * t))))
 
 
-def _serves(excess, x):
+def _served(excess, x):
+    """The excess at x, or None where the family refuses x."""
     try:
-        excess(x)
+        return excess(x)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def _direction(excess):
-    """1 if the family loses less privacy for larger numbers, -1 if it loses more."""
-    first, other = excess(1.0), 2.0 if _serves(excess, 2.0) else 0.5
-    second = excess(other)
-    if first == second:  # both 1, or both 0: look further
-        second = excess(other**8)
-    return 1 if (second < first) == (other > 1) else -1
+    """1 if the family loses less privacy for larger numbers, -1 if it loses more: from 1 outwards to
+    the first number at which delta is another one (near 1, all may be 0, or 1)."""
+    first = excess(1.0)
+    for power in (1, 2, 4, 8, 16, 32):
+        for x in (2.0**power, 2.0**-power):
+            found = _served(excess, x)
+            if found is not None and found != first:
+                return 1 if (found < first) == (x > 1) else -1
+    return 1
 
 
 def _most_steps(excess):
@@ -113,7 +116,9 @@ def _bracket(excess):
             return (last, found) if way > 0 else (found, last)
         last, step = found, 1.5 * step
     which = "no" if way > 0 else "every"
-    raise ValueError(f"family must just meet the target somewhere, but {which} number meets it")
+    raise ValueError(
+        f"family must have a noise, rate or number that just meets the target, but {which} one does"
+    )
 
 
 def _interpolate(points):

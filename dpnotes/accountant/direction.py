@@ -63,9 +63,12 @@ class Direction:
         if epsilon >= top + _round_off_of_losses(self.parts, top):
             return self._rounded((self.infinite,) * 3)
         if not self.infinite:
-            return safe(method(self.parts).delta(epsilon))
-        found = method(self.given).delta(epsilon - self.log_kept)
-        return safe(self._rounded([self.infinite + exp(self.log_kept) * f for f in found]))
+            curve = method(self.parts)
+            return safe(curve.delta(epsilon), curve.tight)
+        curve = method(self.given)
+        found = curve.delta(epsilon - self.log_kept)
+        found = self._rounded([self.infinite + exp(self.log_kept) * f for f in found])
+        return safe(found, curve.tight)
 
     def _rounded(self, found):
         """With the round-off of ``infinite``, and of a sum with it."""
@@ -91,7 +94,7 @@ class Direction:
             found = method(self.parts).epsilon(delta)
         least = max(0.0, self._least_epsilon(delta, top, pad))
         most = max(0.0, top + pad) if delta - self.infinite > room else inf
-        return safe(intersected(found, (least, most, most)))
+        return safe(intersected(found, (least, most, most)), method(self.given).tight)
 
     def _given_epsilon(self, rest, room, top):
         """With probability rest - room to rest + room beyond the infinite losses."""

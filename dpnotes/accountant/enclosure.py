@@ -19,10 +19,11 @@ def is_wide(found, share):
     return found is None or not found[2] - found[0] <= share * found[1]
 
 
-def safe(found):
-    """The high end as the value; the middle where there is no finite high end."""
+def safe(found, tight=0.0):
+    """The high end as the value; the value itself where the enclosure is ``tight`` relative to it
+    (a closed form, right to the last digits) or has no finite high end."""
     low, value, high = found
-    return low, value if high == inf else high, high
+    return low, value if high == inf or high - low <= tight * value else high, high
 
 
 def intersected(first, second):

@@ -19,6 +19,8 @@ class Integral:
     """The contour integral: plain; split by the number of rare large losses, if those spoil it;
     or, where the integrand decays too slowly, the lattice. The narrowest enclosure is returned."""
 
+    tight = 0.0  # the safe end is the value
+
     def __init__(self, parts):
         self.parts = parts
 
