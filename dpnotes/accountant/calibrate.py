@@ -53,8 +53,8 @@ def _served(excess, x):
 
 
 def _direction(excess):
-    """1 if the family loses less privacy for larger numbers, -1 if it loses more: from 1 outwards to
-    the first number at which delta is another one (near 1, all may be 0, or 1)."""
+    """1 if the family loses less privacy for larger numbers, -1 if it loses more: from 1 outwards
+    to the first number at which delta is another one (near 1, all may be 0, or 1)."""
     first = excess(1.0)
     for power in (1, 2, 4, 8, 16, 32):
         for x in (2.0**power, 2.0**-power):
