@@ -36,7 +36,7 @@ class Integral:
         if is_wide(found, GOOD):
             found = intersected(found, jumps_delta(self.parts, epsilon, start[2], budget))
         if is_wide(found, POOR):
-            found = intersected(found, lattice_delta(self.parts, epsilon, start, budget))
+            found = intersected(found, lattice_delta(self.parts, epsilon, start))
         if is_wide(found, POOR):
             found = intersected(found, certain_delta(self.parts, epsilon, start[2]))
         return found
@@ -55,7 +55,7 @@ class Integral:
             return 0.0, 0.0, 0.0
         found = intersected(found, jumps_epsilon(self.parts, log(delta), budget))
         if is_wide(found, POOR):
-            found = intersected(found, lattice_epsilon(self.parts, log(delta), budget))
+            found = intersected(found, lattice_epsilon(self.parts, log(delta)))
         if is_wide(found, POOR):
             found = intersected(found, certain_epsilon(self.parts, log(delta)))
         return found
@@ -191,20 +191,20 @@ def certify(line, side, epsilon, target):
     return ends[0], epsilon, ends[1]
 
 
-def lattice_delta(parts, epsilon, start, budget):
+def lattice_delta(parts, epsilon, start):
     """(low, delta, high) from the lattice, or None."""
-    spread = lattice.spread(parts, lattice.anchor(parts, start), budget)
+    spread = lattice.spread(parts, lattice.anchor(parts, start))
     if spread is None:
         return None
     low, value, high = (exp(min(0.0, bound)) for bound in spread.log_bounds(epsilon))
     return low, min(max(value, low), high), high
 
 
-def lattice_epsilon(parts, target, budget):
+def lattice_epsilon(parts, target):
     """(low, e, high) with log delta(e) = target, from the lattice, or None."""
     start = contour.saddle_for(parts, 1, target)
     for _ in range(3):
-        spread = lattice.spread(parts, start, budget)
+        spread = lattice.spread(parts, start)
         if spread is None:
             return None
         value, loss = spread.curve.epsilon(target), spread.curve.loss

@@ -24,6 +24,7 @@ SIZE = 2**20  # of the FFT, at most
 MOST_CELLS = 500_000  # of one step
 FFT_NOISE = 4.0  # norm-wise error of a transform, and of a power, in units of EPS
 WORK_OF_CELLS, PER_CELL = 500_000, 50  # work to move one step
+MOST_WORK = 8_000_000_000  # a hundred different steps on the longest lattice, some ten seconds
 LAST_NOISE = 1e-11  # relative error of the probability of the largest loss of all
 STEEPEST = 30.0  # c times the spacing: beyond, the lattice is too coarse for the tilt
 CELL_NOISE = 1e-14  # relative error of the probabilities of one step: quadrature and round-off
@@ -177,13 +178,13 @@ def anchor(parts, start):
     return tuple(float(x[0]) for x in contour.saddles(parts, 1, np.array([t])))
 
 
-def spread(parts, start, budget=None):
+def spread(parts, start):
     """Move the composition to a lattice and convolve, near the saddle point (c, e, log tail); None
     where that needs too fine a lattice, or too much work."""
     grid, _ = window(parts, start)
     work = PER_CELL * len(parts) * (grid.size + WORK_OF_CELLS)
     fine = grid.c * grid.spacing <= STEEPEST
-    return moved(parts, start) if fine and (budget or contour.Budget()).takes(work) else None
+    return moved(parts, start) if fine and work <= MOST_WORK else None
 
 
 @lru_cache(maxsize=2)

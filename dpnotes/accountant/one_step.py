@@ -155,7 +155,7 @@ def total_variation(step):
 class Single:
     """One step: the closed form with its round-off."""
 
-    tight = 2e-11  # the closed forms are right to 1e-13, and their enclosures many times wider
+    tight = 1e-10  # the closed forms are right to 1e-13, and their enclosures many times wider
 
     def __init__(self, step):
         self.step = step
