@@ -4,7 +4,7 @@ import argparse
 import sys
 import time
 
-from .cases import CASES
+from .cases import CASES, OPEN
 from .run import attack, report
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -14,7 +14,7 @@ parser.add_argument("--seed", type=int, default=int(time.time()))
 parser.add_argument("--processes", type=int, default=2)
 arguments = parser.parse_args()
 print(f"seed {arguments.seed}, settings {arguments.settings}", flush=True)
-tasks = [*CASES, *range(arguments.first, arguments.first + arguments.settings)]
+tasks = [*CASES, *OPEN, *range(arguments.first, arguments.first + arguments.settings)]
 found = attack(tasks, arguments.seed, arguments.processes)
 report(found)
 sys.exit(any(verdict.misses for verdict in found))

@@ -10,7 +10,7 @@ from math import inf
 from flint import arb, ctx
 
 from .closed import atoms, exact_delta, exact_terms, one_step_delta
-from .quadrature import adaptive
+from .quadrature import TooLongError, adaptive
 
 __all__ = ["pair_delta", "split"]
 
@@ -61,6 +61,8 @@ def pair_delta(shape, way, e):
     sizes = [integrand((a + b) / 2) for a, b in zip(edges, edges[1:], strict=False)]
     top = max(sizes, key=lambda s: s.mid())
     inside = [i for i, size in enumerate(sizes) if size >= top * arb(10) ** -28]
+    if not inside:  # more digits than are carried
+        raise TooLongError
     first, last = max(inside[0] - 3, 0), min(inside[-1] + 5, len(edges))
     return total + adaptive(integrand, edges[first:last])
 
