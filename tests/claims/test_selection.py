@@ -77,6 +77,39 @@ def test_the_sampler_of_the_exponential_mechanism():
     must_fail(check, 2.0)  # the factor 2 forgotten
 
 
+SAMPLERS = {
+    "utility": (dp.exponential_mechanism, dp.permute_and_flip),
+    "scores": (lambda u, **rest: dp.report_noisy_max(u, scale=1.0, **rest),),
+}
+
+
+def test_what_the_samplers_and_laws_return_and_refuse():
+    rng = np.random.default_rng(24)
+    for name, samplers in SAMPLERS.items():
+        for sampler in samplers:
+            assert type(sampler([0, 1e6], rng=rng)) is int and sampler([0, 1e6], rng=rng) == 1
+            drawn = sampler(np.zeros((4, 3, 2)), rng=rng)
+            assert drawn.shape == (4, 3) and drawn.dtype.kind == "i"
+            with pytest.raises(ValueError, match=f"^{name} must"):
+                sampler(1.0, rng=rng)
+    for refused, name in (
+        (lambda: dp.exponential_mechanism_law([1.0, 2.0], [1.0, 2.0]), "sensitivity"),
+        (lambda: dp.exponential_mechanism_accuracy(0.1, 3, 4), "optimal"),
+        (lambda: dp.report_noisy_max_law(np.zeros(5000), scale=1.0), "scores"),
+        (lambda: dp.report_noisy_max_law([1.0, 2.0], scale=1.0, noise="normal"), "noise"),
+        (lambda: dp.bounded_range(1e4), "epsilon"),
+        (lambda: dp.bounded_range_delta(0.1, 2001, 0.0), "k"),
+        (lambda: dp.small_db_law([1, 2.5], [[0, 1]], 2, epsilon=1.0), "histogram"),
+        (lambda: dp.small_db_law([0, 0], [[0, 1]], 2, epsilon=1.0), "histogram"),
+        (lambda: dp.small_db_law([1, 2], [[0, 1, 1]], 2, epsilon=1.0), "queries"),
+        (lambda: dp.small_db_law([1, 2], [[0, 2]], 2, epsilon=1.0), "queries"),
+        (lambda: dp.small_db_law(np.ones(99), np.ones((1, 99)), 9, epsilon=1.0), "rows"),
+        (lambda: dp.small_db_accuracy(0.1, 10, 4, 1, 3), "queries"),
+    ):
+        with pytest.raises(ValueError, match=f"^{name} must"):
+            refused()
+
+
 @pytest.mark.claim("F-3.10", by=("selection.exponential_mechanism_law",))
 def test_the_exponential_mechanism_costs_the_spread_and_no_more():
     rng = np.random.default_rng(3)
