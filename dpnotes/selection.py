@@ -28,8 +28,9 @@ from ._validate import (
     scalar,
     within,
 )
+from .accountant.privacy_loss import PrivacyLoss
+from .accountant.step import Finite
 from .convex import checked_rows, distance_loss
-from .losses import finite
 
 __all__ = [
     "exponential_mechanism",
@@ -75,8 +76,7 @@ def exponential_mechanism_accuracy(beta, candidates, optimal=1, sensitivity=1.0,
     beta, optimal = positive_probability("beta", beta), count("optimal", optimal)
     if count("candidates", candidates) < optimal:
         raise ValueError(f"optimal must be at most candidates, {candidates}, got {optimal!r}")
-    wide = np.log(count("candidates", candidates)) - np.log(optimal) - np.log(beta)
-    return plain(wide * _scale(sensitivity, epsilon))
+    return plain((np.log(candidates / optimal) - np.log(beta)) * _scale(sensitivity, epsilon))
 
 
 def report_noisy_max(scores, *, scale, noise="laplace", rng):
@@ -121,22 +121,22 @@ def permute_and_flip_law(utility, sensitivity=1.0, epsilon=1.0):
 def bounded_range(epsilon, points=40):
     """A loss that dominates every mechanism whose losses stay within a range of length `epsilon`.
 
-    The exponential mechanism is one, at its own epsilon. ``compose`` then bounds every adaptive
-    sequence of them (X-bounded-range). Losses on an even grid over [-epsilon, epsilon], masses
-    proportional to exp(loss/2), halved at both ends: an upper bound for any number of `points`.
+    The exponential mechanism is one; ``compose`` bounds any adaptive sequence (X-bounded-range). An
+    even grid over [-epsilon, epsilon], masses proportional to exp(loss/2), halved at both ends.
     """
     epsilon = scalar("epsilon", within("epsilon", epsilon, 1e-6, 500.0))
     points = int(within("points", count("points", points), 1, 10_000))
-    mass = np.exp(np.linspace(-epsilon, 0.0, points + 1))
-    mass[[0, -1]] /= 2
-    return finite(mass / mass.sum(), mass[::-1] / mass.sum())
+    loss = np.linspace(-epsilon, epsilon, points + 1)
+    log_p = loss / 2 - np.log(2) * (np.abs(loss) == epsilon)
+    log_p -= np.logaddexp.reduce(log_p)
+    return PrivacyLoss([(Finite(tuple(loss.tolist()), tuple(log_p.tolist())), 1)])
 
 
 def bounded_range_delta(epsilon, k, target_epsilon):
     """Least delta at `target_epsilon` of k rounds of range `epsilon`, all fixed beforehand.
 
-    The worst of k + 1 coins with losses t and t - epsilon, each summed (X-bounded-range; Dong,
-    Durfee and Rogers 2020). Not for adaptive rounds. Scalars, k <= 2000.
+    The worst of k + 1 coins with losses t, t - epsilon (X-bounded-range; Dong, Durfee and Rogers
+    2020). Not for adaptive rounds. Scalars, k <= 2000.
     """
     epsilon = scalar("epsilon", within("epsilon", epsilon, 1e-6, 500.0))
     k = int(within("k", count("k", k), 1, 2000))
@@ -187,7 +187,7 @@ def small_db(histogram, queries, rows, *, epsilon, rng):
     """Weights over the universe, summing to 1, of a synthetic database of `rows` rows (U-smalldb).
 
     epsilon-DP under replace, the number n of rows being public. `histogram`: counts (|X|,);
-    `queries`: (k, |X|), entries in [0, 1]. Draws from `small_db_law`, whose limits hold.
+    `queries`: (k, |X|), entries in [0, 1]. The limits are those of `small_db_law`.
     """
     databases, law = small_db_law(histogram, queries, rows, epsilon=epsilon)
     return databases[generator("rng", rng).choice(len(law), p=law)]
