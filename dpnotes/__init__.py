@@ -20,6 +20,7 @@ from .mechanisms import *  # noqa: F403
 from .optimal import *  # noqa: F403
 from .pure_dp import *  # noqa: F403
 from .renyi import *  # noqa: F403
+from .selection import *  # noqa: F403
 from .sgd import *  # noqa: F403
 from .subsampling import *  # noqa: F403
 from .tails import *  # noqa: F403

@@ -21,7 +21,6 @@ __all__ = [
     "gaussian_mechanism",
     "randomized_response_mechanism",
     "randomized_response_estimate",
-    "exponential_mechanism",
     "discrete_laplace_mechanism",
     "discrete_gaussian_mechanism",
 ]
@@ -71,21 +70,6 @@ def randomized_response_estimate(answers, epsilon=1.0):
     answers = np.atleast_1d(_bits("answers", answers))
     epsilon = positive("epsilon", epsilon)
     return plain(0.5 + (answers.mean(-1) - 0.5) / np.tanh(epsilon / 2))
-
-
-def exponential_mechanism(utility, sensitivity=1.0, epsilon=1.0, *, rng):
-    """Index r with probability proportional to exp(epsilon utility[r] / (2 sensitivity)).
-
-    epsilon-DP when one neighbour moves every utility by at most `sensitivity` (F-exponential,
-    F-3.10). Adds a Gumbel variable to each exponent and takes the largest, along the last axis.
-    """
-    exponent = np.asarray(real("utility", utility)) * (
-        positive("epsilon", epsilon) / (2 * positive("sensitivity", sensitivity))
-    )
-    if exponent.ndim == 0:
-        raise ValueError(f"utility must be an array of scores, got {utility!r}")
-    chosen = np.argmax(exponent + generator("rng", rng).gumbel(size=exponent.shape), axis=-1)
-    return int(chosen) if chosen.ndim == 0 else chosen
 
 
 def discrete_laplace_mechanism(value, sensitivity=1, epsilon=1.0, *, rng):

@@ -30,6 +30,7 @@ GOOD = {  # an argument of each name that most functions accept
     "values": [0.1, 0.5, 0.7], "lower": 0.0, "upper": 1.0, "width": 1.0, "least": 0.1,
     "candidates": 4, "log_p": lambda x: -x * x / 2 - 0.9189385332046727,
     "log_q": lambda x: -((x - 1) ** 2) / 2 - 0.9189385332046727, "edges": [-8.0, 0.0, 9.0],
+    "scores": [1.0, 2.0, 3.0], "histogram": [3, 0, 2], "queries": [[0.0, 0.5, 1.0]], "universe": 4,
     "family": dp.gaussian, "loss": dp.logistic_loss, "log_mgf": lambda s: s * s / 2,
 }  # fmt: skip
 CLASSES = {"y": (SIGNS > 0).astype(int), "theta": np.zeros((2, 2))}
@@ -38,6 +39,7 @@ SPECIAL = {
     "dp_sgd": {"y": CLASSES["y"]},
     "softmax_clipped_sum": CLASSES,
     "private_geometric_median": {"candidates": ROWS[:4]},
+    "small_db_accuracy": {"queries": 5},
     "noisy_gradient_descent": {"y": SIGNS},
     "binomial_tail_lower": {"t": 0.7},
     "chernoff_kl": {"t": 0.4},

@@ -63,21 +63,6 @@ def test_randomized_response_tells_the_truth_as_often_as_it_should():
     assert far.dtype == bool and far.all()
 
 
-def test_exponential_mechanism():
-    utility = np.array([0.0, 1.0, 3.0, 3.0])
-
-    def check(factor):
-        drawn = dp.exponential_mechanism(
-            np.tile(utility, (DRAWS, 1)), sensitivity=2, epsilon=1.5, rng=rng()
-        )
-        masses = np.exp(factor * utility)
-        follows_masses(drawn, np.arange(4), masses / masses.sum())
-
-    check(1.5 / 4)
-    must_fail(check, 1.5 / 2)  # the factor 2 forgotten
-    assert dp.exponential_mechanism([0, 1e6], rng=rng()) == 1
-
-
 @pytest.mark.parametrize("epsilon", [0.7, 1.0, 2.5])
 def test_discrete_laplace(epsilon):
     def check(rate):
@@ -127,7 +112,6 @@ def test_shapes_and_reproducibility():
     assert type(dp.laplace_mechanism(1, rng=rng())) is float
     assert type(dp.gaussian_mechanism(1, rng=rng())) is float
     assert type(dp.discrete_laplace_mechanism(1, rng=rng())) is int
-    assert type(dp.exponential_mechanism([1, 2], rng=rng())) is int
     assert type(dp.randomized_response_estimate([1, 0, 1])) is float
 
 
@@ -148,7 +132,6 @@ def test_the_package_never_touches_the_global_generator():
         (lambda r: dp.gaussian_mechanism(1, sigma=0, rng=r), "sigma"),
         (lambda r: dp.randomized_response_mechanism([0, 2], rng=r), "bits"),
         (lambda r: dp.randomized_response_estimate([0.5]), "answers"),
-        (lambda r: dp.exponential_mechanism(1.0, rng=r), "utility"),
         (lambda r: dp.discrete_laplace_mechanism(1.5, rng=r), "value"),
         (lambda r: dp.discrete_laplace_mechanism(1, sensitivity=1.5, rng=r), "sensitivity"),
         (lambda r: dp.discrete_gaussian_mechanism(1, sigma=-1, rng=r), "sigma"),
