@@ -22,6 +22,7 @@ from .optimal import *  # noqa: F403
 from .pure_dp import *  # noqa: F403
 from .release import *  # noqa: F403
 from .renyi import *  # noqa: F403
+from .selection import *  # noqa: F403
 from .sgd import *  # noqa: F403
 from .sparse_vector import *  # noqa: F403
 from .subsampling import *  # noqa: F403
