@@ -10,6 +10,7 @@ sum, subsampling a mixture inside it. Each module is the room behind one page of
 
 from .accountant import *  # noqa: F403
 from .approximate_dp import *  # noqa: F403
+from .audit import *  # noqa: F403
 from .composition import *  # noqa: F403
 from .convex import *  # noqa: F403
 from .divergences import *  # noqa: F403
@@ -19,9 +20,11 @@ from .losses import *  # noqa: F403
 from .mechanisms import *  # noqa: F403
 from .optimal import *  # noqa: F403
 from .pure_dp import *  # noqa: F403
+from .release import *  # noqa: F403
 from .renyi import *  # noqa: F403
 from .selection import *  # noqa: F403
 from .sgd import *  # noqa: F403
+from .sparse_vector import *  # noqa: F403
 from .subsampling import *  # noqa: F403
 from .tails import *  # noqa: F403
 

@@ -1,0 +1,270 @@
+"""Answering many linear queries: four systems, and what the theorems say of their errors.
+
+The data are a histogram over a finite universe, `rows` people in all, and that number is public:
+neighbours replace one row. A linear query is a vector of values in [0, 1], one for each element
+of the universe; its answer is the mean over the rows and changes by at most 1/rows. `queries` is
+a (k, universe) array, or anything with `queries @ weights`, `queries[i]` and `len`: `Marginals`.
+SmallDB is in `selection`. Samplers draw floating-point noise and are for study.
+"""
+
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from . import _validate as check
+from .composition import per_query_epsilon
+from .losses import laplace, randomized_response
+
+__all__ = [
+    "Marginals",
+    "laplace_queries",
+    "laplace_queries_error",
+    "laplace_histogram",
+    "laplace_histogram_error",
+    "weights_update",
+    "update_bound",
+    "WeightsPlan",
+    "weights_plan",
+    "MultiplicativeWeights",
+    "mwem",
+    "mwem_error",
+]
+
+
+class Marginals:
+    """All marginals of `order` attributes of a coded table, as linear queries.
+
+    `shape`: how many codes each attribute has; the universe is their product, in C order. Query i
+    is the share of rows with given codes of `order` given attributes: `attributes[i]`, `codes[i]`.
+    `self @ weights` costs a few passes over the universe for all cells of a table together.
+    """
+
+    def __init__(self, shape, order):
+        self.shape = tuple(check.count("shape", size) for size in shape)
+        most = len(self.shape)
+        order = int(check.within("order", check.count("order", order), 1, most))
+        self.tables = list(combinations(range(most), order))
+        self.attributes, self.codes = [], []
+        for table in self.tables:
+            for code in np.ndindex(*(self.shape[a] for a in table)):
+                self.attributes.append(table)
+                self.codes.append(code)
+
+    def __len__(self):
+        return len(self.codes)
+
+    def __getitem__(self, i):
+        query = np.zeros(self.shape)
+        where = [slice(None)] * len(self.shape)
+        for axis, code in zip(self.attributes[i], self.codes[i], strict=True):
+            where[axis] = code
+        query[tuple(where)] = 1.0
+        return query.ravel()
+
+    def __matmul__(self, weights):
+        cube, axes = np.reshape(weights, self.shape), set(range(len(self.shape)))
+        return np.concatenate([cube.sum(tuple(axes - set(t))).ravel() for t in self.tables])
+
+
+# --------------------------------------------------------------------------- two Laplace systems
+
+
+def laplace_queries(histogram, queries, *, epsilon, delta=0.0, rng):
+    """Every query with Laplace noise of its own: (epsilon, delta)-DP answers, shape (k,).
+
+    Scale k/(rows epsilon), or by advanced composition if delta > 0 and that is less.
+    """
+    histogram, rows = _counts(histogram)
+    scale = 1 / (rows * _round_epsilon(epsilon, len(queries), delta))
+    return queries @ (histogram / rows) + check.generator("rng", rng).laplace(
+        0.0, scale, len(queries)
+    )
+
+
+def laplace_queries_error(rows, queries, *, epsilon, delta=0.0, beta=0.05):
+    """What no error of `laplace_queries` reaches, but for chance beta: scale log(k/beta)."""
+    k = check.count("queries", queries)
+    scale = 1 / (check.count("rows", rows) * _round_epsilon(epsilon, k, delta))
+    return float(scale * np.log(k / check.open_probability("beta", beta)))
+
+
+def laplace_histogram(histogram, *, epsilon, rng):
+    """The shares of the histogram with Laplace noise of scale 2/(rows epsilon): epsilon-DP."""
+    histogram, rows = _counts(histogram)
+    scale = 2 / (rows * check.positive("epsilon", epsilon))
+    return histogram / rows + check.generator("rng", rng).laplace(0.0, scale, histogram.shape)
+
+
+def laplace_histogram_error(rows, universe, queries, *, epsilon, beta=0.05):
+    """What no error of `queries @ laplace_histogram` exceeds, but for chance beta.
+
+    b sqrt(8 log(2) m l) if l = log(2k/beta) <= m log 2, else sqrt(2) b (l + m log 2), where
+    b = 2/(rows epsilon) and m is the size of the universe (U-query-release-table, 2).
+    """
+    m, k = check.count("universe", universe), check.count("queries", queries)
+    scale = 2 / (check.count("rows", rows) * check.positive("epsilon", epsilon))
+    wide, room = np.log(2 * k / check.open_probability("beta", beta)), m * np.log(2)
+    return float(scale * (np.sqrt(8 * room * wide) if wide <= room else 2**0.5 * (wide + room)))
+
+
+# ------------------------------------------------------------------------ multiplicative weights
+
+
+def weights_update(weights, query, step):
+    """The weights after one multiplicative update: proportional to weights exp(step query)."""
+    weights = weights * np.exp(step * query)
+    return weights / weights.sum()
+
+
+def update_bound(universe, gap, noise=0.0):
+    """Most updates of multiplicative weights: log(universe)/(2 (gap^2 - noise^2)) (U-pmw).
+
+    If at each update the true answer and the synthetic one are at least `gap` apart, and the step
+    is 4 (measured - synthetic) with a measurement that is off by at most `noise` < `gap`.
+    """
+    gap, noise = check.positive("gap", gap), check.nonnegative("noise", noise)
+    if np.any(noise >= gap):
+        raise ValueError(f"noise must be below the gap {gap!r}, got {noise!r}")
+    return np.log(check.count("universe", universe)) / (2 * (gap**2 - noise**2))
+
+
+class WeightsPlan(NamedTuple):
+    """Scales and threshold of private multiplicative weights, and the error they promise."""
+
+    updates: int  # rounds of AboveThreshold and Laplace, at most
+    round_epsilon: float  # what one round costs: AboveThreshold and Laplace
+    comparison_epsilon: float  # AboveThreshold's part of it
+    threshold: float  # on |answer - synthetic answer|
+    threshold_scale: float
+    query_scale: float
+    answer_scale: float
+    rows: int
+    error: float  # no answer is off by more, but for chance beta
+
+    def loss(self):
+        """A privacy loss that dominates the whole run: coins for AboveThreshold, and Laplace."""
+        coins = randomized_response(self.comparison_epsilon).compose(self.updates)
+        return coins + laplace(self.answer_scale, 1 / self.rows).compose(self.updates)
+
+
+def weights_plan(rows, universe, queries, *, epsilon, delta=0.0, beta=0.05):
+    """The `WeightsPlan` with the least error bound for `queries` adaptive queries (U-pmw).
+
+    Tries numbers of updates and ways to split a round's budget; it looks at no data.
+    """
+    n, k = check.count("rows", rows), check.count("queries", queries)
+    size, beta = check.count("universe", universe), check.open_probability("beta", beta)
+    updates = np.unique(np.geomspace(1, max(4, 8 * n), 300).astype(int))
+    each = np.array([_round_epsilon(epsilon, int(u), delta) for u in updates])[:, None]
+    share = np.linspace(0.03, 0.6, 39)  # of a round, for the Laplace answer
+    compare = each * (1 - share)
+    log_rounds, log_all = np.log(3 * updates[:, None] / beta), np.log(3 * k / beta)
+    root = np.sqrt(log_rounds) + np.sqrt(2 * log_all)
+    b1 = root / (n * compare * np.sqrt(log_rounds))  # least b1 log_rounds + b2 log_all for the
+    b2 = 2 * root / (n * compare * np.sqrt(2 * log_all))  # budget 1/(n b1) + 2/(n b2) = compare
+    b3 = 1 / (n * each * share)
+    noise, slack = b3 * log_rounds, b1 * log_rounds + b2 * log_all
+    gap = np.sqrt(noise**2 + np.log(size) / (2 * (updates[:, None] + 1)))
+    i, j = np.unravel_index(np.argmin(gap + 2 * slack), gap.shape)
+    return WeightsPlan(
+        int(updates[i]),
+        float(each[i, 0]),
+        float(compare[i, j]),
+        float(gap[i, j] + slack[i, j]),
+        float(b1[i, j]),
+        float(b2[i, j]),
+        float(b3[i, j]),
+        n,
+        float(gap[i, j] + 2 * slack[i, j]),
+    )
+
+
+class MultiplicativeWeights:
+    """Private multiplicative weights: answers queries one at a time, chosen as one likes.
+
+    `weights` over the universe start uniform; a query whose answer they get wrong is answered with
+    Laplace noise and teaches them. What each query costs in time is two passes over the universe.
+    """
+
+    def __init__(self, histogram, plan, *, rng):
+        histogram, rows = _counts(histogram)
+        if rows != plan.rows:
+            raise ValueError(f"histogram must hold {plan.rows} rows, got {rows}")
+        self.plan, self._shares = plan, histogram / rows
+        self._rng = check.generator("rng", rng)
+        self.weights = np.full(len(histogram), 1 / len(histogram))
+        self.updates = 0
+        self._new_level()
+
+    def answer(self, query):
+        """The published answer to one linear query, a vector of values in [0, 1]."""
+        guess = float(query @ self.weights)
+        if self.updates >= self.plan.updates:
+            return guess
+        truth = float(query @ self._shares)
+        if abs(truth - guess) + self._rng.laplace(0.0, self.plan.query_scale) < self._level:
+            return guess
+        measured = truth + self._rng.laplace(0.0, self.plan.answer_scale)
+        self.weights = weights_update(self.weights, query, 4 * (measured - guess))
+        self.updates += 1
+        self._new_level()
+        return measured
+
+    def _new_level(self):
+        noise = self._rng.laplace(0.0, self.plan.threshold_scale)
+        self._level = self.plan.threshold + noise
+
+
+def mwem(histogram, queries, *, rounds, epsilon, rng):
+    """Offline multiplicative weights (Hardt, Ligett and McSherry 2012): synthetic weights.
+
+    Each round: the exponential mechanism picks a query on which the weights are far off, Laplace
+    noise measures it, the weights learn, half of epsilon/rounds each. Returns the mean of the
+    weights over the rounds, for which `mwem_error` is proved; epsilon-DP. The step is
+    4 (measured - synthetic), 8 times the authors'.
+    """
+    histogram, rows = _counts(histogram)
+    rounds, rng = check.count("rounds", rounds), check.generator("rng", rng)
+    each = rows * check.positive("epsilon", epsilon) / (2 * rounds)
+    truth = queries @ (histogram / rows)
+    weights, total = np.full(len(histogram), 1 / len(histogram)), 0.0
+    for _ in range(rounds):
+        guess = queries @ weights
+        score = np.abs(truth - guess) * each / 2
+        i = int(np.argmax(score + rng.gumbel(size=len(score))))
+        total = total + weights
+        measured = truth[i] + rng.laplace(0.0, 1 / each)
+        weights = weights_update(weights, queries[i], 4 * (measured - guess[i]))
+    return total / rounds
+
+
+def mwem_error(rows, universe, queries, *, rounds, epsilon, beta=0.05):
+    """What no error of `mwem` exceeds, but for chance beta.
+
+    sqrt(log(universe)/(2 T) + e^2) + s: e = 2T log(2T/beta)/(rows epsilon) bounds the measurements,
+    s = 4T log(2 k T/beta)/(rows epsilon) the selections, T = rounds.
+    """
+    t, k = check.count("rounds", rounds), check.count("queries", queries)
+    beta = check.open_probability("beta", beta)
+    unit = 2 * t / (check.count("rows", rows) * check.positive("epsilon", epsilon))
+    noise, lost = unit * np.log(2 * t / beta), 2 * unit * np.log(2 * k * t / beta)
+    spread = np.log(check.count("universe", universe)) / (2 * t)
+    return float(np.sqrt(spread + noise**2) + lost)
+
+
+def _counts(histogram):
+    """A histogram as a float array, and its number of rows."""
+    found = check.array("histogram", histogram, 1)
+    rows = found.sum()
+    if (found < 0).any() or not rows >= 1 or abs(rows - round(rows)) > 1e-6:
+        raise ValueError(f"histogram must hold counts of at least one row, got {histogram!r}")
+    return found, int(round(rows))
+
+
+def _round_epsilon(epsilon, rounds, delta):
+    """Budget of one of so many rounds: basic composition, or advanced where that gives more."""
+    epsilon = check.positive("epsilon", check.scalar("epsilon", epsilon))
+    delta = check.probability("delta", check.scalar("delta", delta))
+    advanced = per_query_epsilon(epsilon, rounds, delta) if delta else 0.0
+    return max(epsilon / rounds, advanced)

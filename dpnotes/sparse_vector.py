@@ -1,0 +1,245 @@
+"""The sparse vector technique: which of many answers exceed a threshold, paying for those only.
+
+An answer is reported "above" if answer + query noise >= threshold + threshold noise. All noise is
+Laplace noise; every answer changes by at most `sensitivity` between neighbours, in either
+direction. `lyu_variants` lists the six published algorithms that Lyu, Su and Li (2017) compare,
+four of which are broken and say so in their names. Samplers draw floating-point noise and are for
+study.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from . import _validate as check
+from .composition import per_query_epsilon
+
+__all__ = [
+    "SparseVector",
+    "above_threshold",
+    "sparse",
+    "numeric_sparse",
+    "sparse_rounds",
+    "sparse_accuracy",
+    "sparse_epsilon",
+    "sparse_runs",
+    "sparse_log_law",
+    "lyu_variants",
+]
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
+
+
+class SparseVector(NamedTuple):
+    """A sparse vector mechanism: the scales of its noise, and what it shows and when it stops."""
+
+    threshold_scale: float  # noise on the threshold
+    query_scale: float  # fresh noise on each answer; 0: none
+    refresh_scale: float | None = None  # threshold noise drawn anew after each "above"; None: kept
+    count: float = 1  # stops after so many "above"; inf: never
+    shows_answer: bool = False  # shows the noisy answer that was compared (never private)
+
+
+# --------------------------------------------------------------------------------- mechanisms
+
+
+def above_threshold(answers, threshold=0.0, *, epsilon, sensitivity=1.0, rng):
+    """Index of the first answer reported above the threshold, or their number if there is none.
+
+    epsilon-DP with scales 2 s/epsilon for the threshold and 4 s/epsilon for each answer, also if
+    the answers are chosen one by one in view of the reports before (F-svt, 1).
+    """
+    report = sparse(answers, threshold, epsilon=epsilon, sensitivity=sensitivity, rng=rng)
+    return int(np.argmax(report)) if report.any() else len(report)
+
+
+def sparse(answers, threshold=0.0, *, count=1, epsilon, delta=0.0, sensitivity=1.0, rng):
+    """Which answers are above: a boolean array that ends with the `count`-th True (F-svt, 3).
+
+    `count` rounds of AboveThreshold; (epsilon, delta)-DP together, by basic composition or, if
+    delta > 0 and it is better, by advanced composition.
+    """
+    noise = sparse_rounds(epsilon, count, delta, sensitivity)
+    reports = sparse_runs(noise, answers, threshold, runs=1, rng=rng)[0]
+    return reports[~np.isnan(reports)].astype(bool)
+
+
+def numeric_sparse(answers, threshold=0.0, *, count=1, epsilon, delta=0.0, sensitivity=1.0, rng):
+    """As `sparse`, but with a noisy value for each answer above, and NaN for each below (F-svt, 4).
+
+    Half of each round's budget buys the comparison, the other half fresh noise for the value.
+    """
+    answers = check.array("answers", answers, 1)
+    each = _round_epsilon(epsilon, count, delta) / 2
+    noise = sparse_rounds(count * each, count, 0.0, sensitivity)
+    reports = sparse_runs(noise, answers, threshold, runs=1, rng=rng)[0]
+    reports = reports[~np.isnan(reports)]
+    values = answers[: len(reports)] + rng.laplace(0.0, sensitivity / each, len(reports))
+    return np.where(reports == 1, values, np.nan)
+
+
+def sparse_rounds(epsilon, count=1, delta=0.0, sensitivity=1.0):
+    """The `SparseVector` of `sparse`: scales 2 s/e and 4 s/e, e = epsilon of one round."""
+    each = _round_epsilon(epsilon, count, delta)
+    scale = 2 * check.positive("sensitivity", check.scalar("sensitivity", sensitivity)) / each
+    return SparseVector(scale, 2 * scale, scale, check.count("count", count))
+
+
+def sparse_accuracy(noise, queries, beta=0.05):
+    """alpha such that, but for chance beta, no report about `queries` answers is off by more.
+
+    All "above" are >= threshold - alpha and all "below" <= threshold + alpha (F-svt, 2). With c
+    noises of the threshold: b1 log(2c/beta) + b2 log(2 queries/beta).
+    """
+    queries, beta = check.count("queries", queries), check.open_probability("beta", beta)
+    drawn = 1 if noise.refresh_scale is None else min(noise.count, queries)
+    widest = max(noise.threshold_scale, noise.refresh_scale or 0.0)
+    return float(widest * np.log(2 * drawn / beta) + noise.query_scale * np.log(2 * queries / beta))
+
+
+def sparse_epsilon(noise, sensitivity=1.0):
+    """Least epsilon of a `SparseVector` over streams of any length; inf if there is none.
+
+    Threshold noise kept: s/b1 + 2 c s/b2. Drawn anew: (s/b1 + 2 s/b2) for the first round and the
+    same for each of c - 1 more, by adding up (F-svt).
+    """
+    s = check.positive("sensitivity", check.scalar("sensitivity", sensitivity))
+    if noise.query_scale == 0 or noise.shows_answer or np.isinf(noise.count):
+        return np.inf
+    per_above = 2 * noise.count * s / noise.query_scale
+    if noise.refresh_scale is None:
+        return s / noise.threshold_scale + per_above
+    return s / noise.threshold_scale + (noise.count - 1) * s / noise.refresh_scale + per_above
+
+
+def lyu_variants(epsilon, count, sensitivity=1.0):
+    """The six algorithms of Lyu, Su and Li (2017), Figure 1, by name, as `SparseVector`s.
+
+    Each was published as epsilon-DP. `sparse_epsilon` gives what they are: the first two keep
+    their promise, the fourth is (1 + 6 count)/4 epsilon-DP, the others are not private at all.
+    """
+    epsilon = check.positive("epsilon", check.scalar("epsilon", epsilon))
+    count, s = check.count("count", count), check.positive("sensitivity", sensitivity)
+    half = 2 * s / epsilon
+    return {
+        "1: Lyu, Su & Li": SparseVector(half, 2 * count * half, None, count),
+        "2: Dwork & Roth": SparseVector(count * half, 2 * count * half, count * half, count),
+        "3: Roth (broken)": SparseVector(half, count * half, None, count, shows_answer=True),
+        "4: Lee & Clifton (broken)": SparseVector(2 * half, 2 * half / 3, None, count),
+        "5: Stoddard et al. (broken)": SparseVector(half, 0.0, None, np.inf),
+        "6: Chen et al. (broken)": SparseVector(half, half, None, np.inf),
+    }
+
+
+def _round_epsilon(epsilon, count, delta):
+    """Budget of one of `count` rounds that are (epsilon, delta)-DP together."""
+    epsilon, count = (
+        check.positive("epsilon", check.scalar("epsilon", epsilon)),
+        check.count("count", count),
+    )
+    delta = check.probability("delta", check.scalar("delta", delta))
+    advanced = per_query_epsilon(epsilon, count, delta) if delta else 0.0
+    return max(epsilon / count, advanced)
+
+
+# ---------------------------------------------------------------------------- many runs at once
+
+
+def sparse_runs(noise, answers, threshold=0.0, *, runs=1, rng):
+    """Reports of many independent runs of a `SparseVector` on the same answers: (runs, answers).
+
+    1 is "above", 0 "below", NaN "not asked any more"; a mechanism that shows its answers has -inf
+    for "below" and the noisy answer for "above". `threshold`: a number, or one for each answer.
+    """
+    answers = check.array("answers", answers, 1)
+    rng, runs = check.generator("rng", rng), check.count("runs", runs)
+    noisy = answers + rng.laplace(0.0, 1.0, (runs, len(answers))) * noise.query_scale
+    reports = np.full(noisy.shape, np.nan)
+    level, above = rng.laplace(0.0, noise.threshold_scale, runs), np.zeros(runs)
+    margin = noisy - check.real("threshold", threshold)
+    for i in range(len(answers)):
+        going = above < noise.count
+        over = going & (margin[:, i] >= level)
+        below, shown = (-np.inf, noisy[:, i]) if noise.shows_answer else (0.0, 1.0)
+        reports[:, i] = np.where(over, shown, np.where(going, below, np.nan))
+        above += over
+        if noise.refresh_scale is not None:
+            level[over] = rng.laplace(0.0, noise.refresh_scale, over.sum())
+    return reports
+
+
+# ----------------------------------------------------------------------------------- exact laws
+
+
+def sparse_log_law(noise, answers, reports, threshold=0.0):
+    """log P(reports), by quadrature over the threshold noise; for `shows_answer` a log density.
+
+    `reports` as `sparse_runs` writes them (True/False will do), one row or several: (n, answers).
+    Given the threshold noise z the reports are independent, so that P is an integral over z of a
+    product. The integrand is smooth between the kinks of its factors, and Gauss's rule with 20
+    nodes on each of many panels is exact to about 1e-12, relatively, however small P is.
+    """
+    answers = check.array("answers", answers, 1) - check.real("threshold", threshold)
+    reports = np.asarray(reports, dtype=float)
+    rows = np.atleast_2d(
+        reports - (check.real("threshold", threshold) if noise.shows_answer else 0)
+    )
+    if rows.shape[-1] != len(answers):
+        raise ValueError(f"reports must have {len(answers)} entries a row, got {reports!r}")
+    law = np.array([_log_probability(noise, answers, row) for row in rows])
+    return float(law[0]) if reports.ndim == 1 else law
+
+
+def _log_probability(noise, answers, row):
+    """Sum over the rounds between two refreshes of the log of one integral each."""
+    asked = ~np.isnan(row)
+    above = asked & (row > -np.inf if noise.shows_answer else row > 0)
+    before = np.cumsum(above) - above  # how many "above" came earlier
+    if (asked != (before < noise.count)).any():
+        return -np.inf
+    if noise.refresh_scale is None:
+        return _round(noise, noise.threshold_scale, answers[asked], row[asked], above[asked])
+    total = 0.0
+    for number in range(int(before[asked].max(initial=-1)) + 1):
+        at = asked & (before == number)
+        scale = noise.refresh_scale if number else noise.threshold_scale
+        total += _round(noise, scale, answers[at], row[at], above[at])
+    return total
+
+
+def _round(noise, scale, answers, row, above):
+    """log of the integral over z of Laplace(z) prod P(this report | z), for one threshold noise."""
+    b, shows = noise.query_scale, noise.shows_answer
+    kinks = np.concatenate([[0.0], answers, row[above] if shows else []])
+    z, weights = _panels(kinks, scale, b, len(answers))
+    value = np.log(weights) - np.abs(z) / scale - np.log(2 * scale)
+    patterns, times = np.unique(
+        np.stack([answers, above, np.where(above & shows, row, 0.0)]), axis=1, return_counts=True
+    )
+    with np.errstate(divide="ignore"):
+        for (answer, over, shown), repeats in zip(patterns.T, times, strict=True):
+            if over and shows:  # the noisy answer is known: compare it
+                factor = np.where(z <= shown, 0.0, -np.inf)
+                factor = factor - np.abs(shown - answer) / b - np.log(2 * b)
+            elif b:
+                factor = _log_tail((z - answer) / b if over else (answer - z) / b)
+            else:
+                factor = np.log((z <= answer) if over else (z > answer))
+            value = value + repeats * factor
+        return float(logsumexp(value))
+
+
+def _panels(kinks, scale, b, length):
+    """Nodes and weights on panels that end at the kinks and are no longer than either scale."""
+    unit = min(scale, b) if b else scale
+    reach = 45 * max(scale, b) + b * np.log1p(length)
+    low, high = kinks.min() - reach, kinks.max() + reach
+    ends = np.unique(np.concatenate([np.arange(low, high, unit), [high], kinks]))
+    half, middle = np.diff(ends) / 2, (ends[1:] + ends[:-1]) / 2
+    return (middle + half * _NODES[:, None]).ravel(), (half * _WEIGHTS[:, None]).ravel()
+
+
+def _log_tail(u):
+    """log P(noise >= u) of the standard Laplace law."""
+    return np.where(u > 0, -np.abs(u) - np.log(2.0), np.log1p(-np.exp(-np.abs(u)) / 2))
