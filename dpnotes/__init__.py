@@ -21,6 +21,7 @@ from .optimal import *  # noqa: F403
 from .pure_dp import *  # noqa: F403
 from .renyi import *  # noqa: F403
 from .sgd import *  # noqa: F403
+from .stability import *  # noqa: F403
 from .subsampling import *  # noqa: F403
 from .tails import *  # noqa: F403
 
