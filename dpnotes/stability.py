@@ -33,9 +33,7 @@ __all__ = [
     "tv_from_pure_pinsker",
     "tv_from_pure_advanced",
     "stable_error",
-    "stable_error_lecture",
     "stable_mean_square",
-    "stability_for_error",
     "sigma_for_error",
     "epsilon_for_error",
     "sample_size_for_error",
@@ -70,7 +68,7 @@ def tv_composition(eta, k):
 
 
 def tv_composition_tight(eta, k):
-    """Stability 1 - (1 - eta)^k of k adaptive rounds; attained (adaptive-analysis-tight)."""
+    """Stability 1 - (1 - eta)^k of k adaptive rounds; attained (ex-adaptive-analysis-tight)."""
     with np.errstate(divide="ignore"):
         left = _counts("k", k) * np.log1p(-np.asarray(probability("eta", eta)))
     return plain(-np.expm1(left))
@@ -125,12 +123,6 @@ def stable_error(eta, m, delta):
     return plain(eta + (2 * eta * m + 1) * _luck(m, delta))
 
 
-def stable_error_lecture(eta, m, delta):
-    """`stable_error` with sqrt(ln(2/delta)/m), as the lecture has it (S-generalization)."""
-    eta, m = np.asarray(probability("eta", eta)), _counts("m", m)
-    return plain(eta + (2 * eta * m + 1) * _luck(m, delta) * np.sqrt(2))
-
-
 def stable_mean_square(eta, m):
     """Bound 1/(4m) + 5 eta/4 on the mean of (q(S) - q(D))^2 (adaptive-analysis-one-run).
 
@@ -139,31 +131,22 @@ def stable_mean_square(eta, m):
     return plain(0.25 / _counts("m", m) + 1.25 * np.asarray(probability("eta", eta)))
 
 
-def stability_for_error(tau, m, delta):
-    """Largest eta whose `stable_error` is at most tau; tau must exceed sqrt(ln(2/delta)/(2m))."""
-    tau, m = np.asarray(positive("tau", tau)), _counts("m", m)
-    luck = _luck(m, delta)
-    if not (tau > luck).all():
-        least = float(np.max(luck))
-        raise ValueError(f"tau must exceed {least:.4g}, the error of one fixed query, got {tau}")
-    return plain(np.minimum(1.0, (tau - luck) / (1 + 2 * m * luck)))
-
-
 def sigma_for_error(tau, k, m, delta):
     """Gaussian noise for error tau after k answers, each one's stability added up (S-sigma-tv).
 
-    k / (sqrt(2 pi) m eta), eta = `stability_for_error`; of order k sqrt(ln(1/delta))/(sqrt(m) tau).
+    k / (sqrt(2 pi) m eta) with the largest eta whose `stable_error` is at most tau; tau must exceed
+    sqrt(ln(2/delta)/(2m)). Of order k sqrt(ln(1/delta))/(sqrt(m) tau).
     """
-    eta = stability_for_error(tau, m, delta)
+    eta = _stability_for_error(tau, m, delta)
     return plain(_counts("k", k) / (np.sqrt(2 * np.pi) * _counts("m", m) * eta))
 
 
 def epsilon_for_error(tau, k, m, delta):
     """Epsilon of each of k pure answers for error tau by `tv_from_pure_pinsker` (S-adaptive-dp).
 
-    2 eta / sqrt(k), eta = `stability_for_error`; of order tau/sqrt(k m ln(1/delta)).
+    2 eta / sqrt(k), eta as in `sigma_for_error`; of order tau/sqrt(k m ln(1/delta)).
     """
-    return plain(2 * stability_for_error(tau, m, delta) / np.sqrt(_counts("k", k)))
+    return plain(2 * _stability_for_error(tau, m, delta) / np.sqrt(_counts("k", k)))
 
 
 def sample_size_for_error(tau, rate, delta):
@@ -209,11 +192,11 @@ def noise_analyst(sizes, asked, *, answer, weigh=None, repetitions=1, rng):
     answer (NaN) is no vote. Returns the vote's accuracy after `asked` features (increasing whole
     numbers), an array (samples, repetitions, len(asked)). Ties count one half.
     """
-    sizes = [count("sizes", m) for m in sizes]
-    asked = _counts("asked", np.atleast_1d(asked)).astype(int)
+    sizes = np.atleast_1d(_counts("sizes", sizes)).astype(int).tolist()
+    asked = np.atleast_1d(_counts("asked", asked)).astype(int)
     if (np.diff(asked) <= 0).any():
         raise ValueError(f"asked must be increasing, got {asked}")
-    answer, weigh = function("answer", answer), function("weigh", weigh or _sign)
+    answer, weigh = function("answer", answer), function("weigh", _sign if weigh is None else weigh)
     worlds, rng = count("repetitions", repetitions), generator("rng", rng)
     votes = [np.zeros((worlds, m, 1), np.float32) for m in sizes]
     found = np.empty((len(sizes), worlds, len(asked)))
@@ -272,6 +255,16 @@ def thresholdout_epsilon(scale, budget, m):
 def _luck(m, delta):
     """Hoeffding's error of one fixed query on m rows: sqrt(ln(2/delta)/(2m))."""
     return np.sqrt(-np.log(np.asarray(open_probability("delta", delta)) / 2) / (2 * m))
+
+
+def _stability_for_error(tau, m, delta):
+    """Largest eta whose `stable_error` is at most tau."""
+    tau, m = np.asarray(positive("tau", tau)), _counts("m", m)
+    luck = _luck(m, delta)
+    if not (tau > luck).all():
+        least = float(np.max(luck))
+        raise ValueError(f"tau must exceed {least:.4g}, the error of one fixed query, got {tau}")
+    return np.minimum(1.0, (tau - luck) / (1 + 2 * m * luck))
 
 
 def _counts(name, value):

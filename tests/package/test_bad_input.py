@@ -31,12 +31,14 @@ GOOD = {  # an argument of each name that most functions accept
     "candidates": 4, "log_p": lambda x: -x * x / 2 - 0.9189385332046727,
     "log_q": lambda x: -((x - 1) ** 2) / 2 - 0.9189385332046727, "edges": [-8.0, 0.0, 9.0],
     "family": dp.gaussian, "loss": dp.logistic_loss, "log_mgf": lambda s: s * s / 2,
+    "eta": 0.01, "m": 1000, "tau": 0.5, "budget": 3, "sizes": (9, 8), "asked": [1, 3],
 }  # fmt: skip
 CLASSES = {"y": (SIGNS > 0).astype(int), "theta": np.zeros((2, 2))}
 SPECIAL = {
     "subsample": {"loss": dp.gaussian(1.0)},
     "dp_sgd": {"y": CLASSES["y"]},
     "softmax_clipped_sum": CLASSES,
+    "noise_analyst": {"answer": lambda first, second: first},
     "private_geometric_median": {"candidates": ROWS[:4]},
     "noisy_gradient_descent": {"y": SIGNS},
     "binomial_tail_lower": {"t": 0.7},
@@ -63,7 +65,7 @@ def arguments(name, call):
         for key, parameter in inspect.signature(call).parameters.items()
         if parameter.default is inspect.Parameter.empty
     ]
-    return {**{key: GOOD[key] for key in needed}, **special}
+    return {**{key: GOOD[key] for key in needed if key not in special}, **special}
 
 
 def check(name, call):
