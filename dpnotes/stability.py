@@ -50,7 +50,7 @@ def gaussian_tv(sigma, sensitivity=1.0, k=1):
 
     erf(sqrt(k) sensitivity / (2 sqrt(2) sigma)), each answer of l2 sensitivity `sensitivity` (1/m
     for a statistical query). k = 1 is S-gaussian-tv; k rounds are one of sqrt(k) times the
-    sensitivity (X-dominating-pair).
+    sensitivity (adaptive-analysis-gaussian).
     """
     ratio = np.asarray(positive("sensitivity", sensitivity)) / positive("sigma", sigma)
     return plain(erf(np.sqrt(_counts("k", k) / 8) * ratio))
