@@ -1,0 +1,305 @@
+"""An audit: run a mechanism on two neighbours many times, and bound its epsilon from below.
+
+Nothing is known of the mechanism but its outputs. An audit can refute a claim of privacy, with
+a stated probability of a false alarm; it can never confirm one.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betainccinv, betaincinv
+
+from . import _validate as check
+
+__all__ = ["Audit", "audit", "in_batches"]
+
+_BATCH = 2**16  # runs that a batched mechanism is asked for at a time
+_MOST = 512  # as many different numbers get a bin each; beyond, bins are pooled quantiles
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found. `print` it for a sentence."""
+
+    epsilon: float  # the lower bound: a mechanism with less, at this delta, is ruled out
+    claimed: float  # the epsilon that was asked about
+    delta: float
+    confidence: float  # the bound holds with at least this probability
+    event: str  # the set A of outputs, in words
+    likelier: str  # "x" or "x_neighbour": where A is the likelier
+    counts: tuple  # how often A was seen in the second half: (where it is likelier, on the other)
+    runs: int  # of the second half, on each of the two
+
+    @property
+    def refuted(self):
+        """Whether the claim is refuted: the lower bound exceeds it."""
+        return self.epsilon > self.claimed
+
+    def __str__(self):
+        verdict = "refuted" if self.refuted else "not refuted"
+        other = {"x": "x_neighbour", "x_neighbour": "x"}[self.likelier]
+        return (
+            f"epsilon >= {self.epsilon:.4g} at delta = {self.delta:.4g} with confidence "
+            f"{self.confidence:.7g}; the claim {self.claimed:.4g} is {verdict}. Event: "
+            f"{self.event}; seen {self.counts[0]} times on {self.likelier}, {self.counts[1]} "
+            f"times on {other}, of {self.runs} runs each."
+        )
+
+
+@dataclass(frozen=True)
+class _Batched:
+    draw: Callable
+
+
+def in_batches(draw):
+    """Mark a mechanism that makes many runs in one call, for `audit`: much quicker with arrays.
+
+    ``draw(x, runs, rng=rng)`` must return the outputs of `runs` independent runs on `x`, one
+    along the first axis for each.
+    """
+    return _Batched(check.function("draw", draw))
+
+
+def audit(mechanism, x, x_neighbour, epsilon, delta=0.0, *, runs=100_000, false_alarm=1e-6, rng):
+    """A lower bound on the epsilon (at `delta`) of a mechanism, from runs on two neighbours.
+
+    ``mechanism(x, rng=rng)`` returns the output of one run, which may depend on nothing but its
+    arguments: a number, a string, a tuple or an array of them (None and NaN are outputs too).
+    `in_batches` marks one that makes many runs a call. It is run `runs` times on each of `x` and
+    `x_neighbour`. The claim that it is (epsilon, delta)-DP is ``.refuted`` if the bound exceeds
+    `epsilon`; a true claim is refuted with probability at most `false_alarm`.
+
+    The first half of the runs chooses an event A and a direction: outputs are sorted into finitely
+    many classes (different outcomes; bins of a real number; bins of the sum of estimated log
+    ratios over the entries of a real vector). One quarter puts them in the order of their estimated
+    likelihood ratios, the other says how far down that order, or along the line, A should reach.
+    The second half counts A: k times on one input, l times on the other.
+
+    Why it is valid: given the first half, A is a fixed set, and the counts are binomial. So the
+    bounds of Clopper and Pearson (1934), each at level false_alarm/2, hold together with
+    probability >= 1 - false_alarm: P(A) >= low(k), Q(A) <= high(l). A mechanism that is (e,
+    delta)-DP has P(A) <= exp(e) Q(A) + delta, hence e >= log((low - delta)/high). For that it does
+    not matter how A was chosen, only how large the bound gets; about log(runs/30) at most.
+    """
+    epsilon = check.nonnegative("epsilon", check.scalar("epsilon", epsilon))
+    delta = check.probability("delta", check.scalar("delta", delta))
+    alarm = check.open_probability("false_alarm", check.scalar("false_alarm", false_alarm))
+    half = check.within("runs", check.count("runs", runs), 2, 2**31) // 2
+    rng = check.generator("rng", rng)
+    draw = mechanism.draw if isinstance(mechanism, _Batched) else _one_by_one(mechanism)
+
+    bar = _Progress(4 * int(half))
+    first, second = [
+        [_runs(draw, at, int(half), rng, bar) for at in (x, x_neighbour)] for _ in "12"
+    ]
+    bar.close()
+    classes = _classes(*first)
+    labels = [classes.label(outputs) for outputs in first]
+    quarters = [[_counts(at[i::2], classes.size) for at in labels] for i in (0, 1)]
+    likelier, members = _best_event(*quarters, int(half), delta, alarm)
+    inside = np.append(members, False)  # an output of no class is not in the event
+    counts = [int(inside[classes.label(outputs)].sum()) for outputs in second]
+    if likelier == "x_neighbour":
+        counts.reverse()
+    bound = float(_lower_bound(*counts, int(half), delta, alarm))
+    event = classes.words(members)
+    return Audit(bound, epsilon, delta, 1 - alarm, event, likelier, tuple(counts), int(half))
+
+
+def _lower_bound(k, other, n, delta, alarm):
+    """log((low - delta)/high) >= 0 of Clopper and Pearson's bounds at alarm/2; vectorised."""
+    k, other = np.asarray(k, float), np.asarray(other, float)
+    low = np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, alarm / 2), 0.0)
+    high = np.where(other < n, betainccinv(other + 1, np.maximum(n - other, 1), alarm / 2), 1.0)
+    return np.log(np.maximum((low - delta) / high, 1.0))
+
+
+def _best_event(ordering, choosing, n, delta, alarm):
+    """(where it is likelier, which classes): the event that promises the largest bound.
+
+    Both are pairs of counts, on x and on its neighbour; `choosing` is scaled to n runs.
+    """
+    by_ratio = np.argsort(-_log_ratio(*ordering), kind="stable")
+    natural = np.arange(len(by_ratio))  # its beginnings and ends are thresholds of a real output
+    best = (-1.0, "x", by_ratio[:0])
+    for order in (by_ratio, by_ratio[::-1], natural, natural[::-1]):
+        in_x, in_y = (n * np.cumsum(seen[order]) / max(seen.sum(), 1) for seen in choosing)
+        for likelier, pair in (("x", (in_x, in_y)), ("x_neighbour", (in_y, in_x))):
+            bounds = _lower_bound(*pair, n, delta, alarm)
+            size = int(np.argmax(bounds))
+            if bounds[size] > best[0]:
+                best = (bounds[size], likelier, order[: size + 1])
+    members = np.zeros(len(by_ratio), dtype=bool)
+    members[best[2]] = True
+    return best[1], members
+
+
+def _log_ratio(seen_x, seen_y):
+    """Estimated log likelihood ratios of the classes; half a count keeps them finite."""
+    return np.log((seen_x + 0.5) / (seen_y + 0.5))
+
+
+def _counts(labels, size):
+    return np.bincount(labels, minlength=size + 1)[:size]
+
+
+def _classes(at_x, at_y):
+    """The classes of outputs that the first half suggests."""
+    both = list(at_x) + list(at_y)
+    try:
+        rows = np.array(both, dtype=float)  # None becomes NaN
+    except (TypeError, ValueError, OverflowError):
+        return _Outcomes(both)
+    if rows.ndim == 1:
+        return _Bins(rows)
+    rows = rows.reshape(len(both), -1)
+    if rows.shape[1] == 1:
+        return _Bins(rows[:, 0])
+    outcomes = _Outcomes(both)
+    return outcomes if outcomes.size <= len(both) / 10 else _Scores(rows)
+
+
+class _Outcomes:
+    """One class for each different outcome."""
+
+    def __init__(self, outputs):
+        self.codes = {}
+        for output in outputs:
+            self.codes.setdefault(_hashable(output), len(self.codes))
+        self.size = len(self.codes)
+
+    def label(self, outputs):
+        """The class of each output; `size` for outcomes that the first half didn't show."""
+        return np.array([self.codes.get(_hashable(y), self.size) for y in outputs], dtype=int)
+
+    def words(self, members):
+        return "output " + _some([str(key) for key, code in self.codes.items() if members[code]])
+
+
+class _Bins:
+    """Classes of numbers: each its own if they are few, else bins between pooled quantiles."""
+
+    def __init__(self, numbers):
+        numbers = np.sort(numbers[~np.isnan(numbers)])
+        self.edges = np.unique(numbers)
+        self.few = len(self.edges) <= _MOST
+        if not self.few:
+            tails = 2.0 ** -np.arange(8, np.log2(len(numbers) / 8))
+            levels = np.concatenate([tails, np.arange(1, 128) / 128, 1 - tails])
+            cuts = numbers[np.sort((levels * len(numbers)).astype(int))]
+            atoms = cuts[1:][np.diff(cuts) == 0]  # numbers that repeat get a bin of their own
+            self.edges = np.unique(np.concatenate([cuts, np.nextafter(atoms, -np.inf)]))
+        self.size = len(self.edges) + 1
+
+    def label(self, outputs):
+        """Bin i is (edges[i-1], edges[i]], or that edge alone; the last holds NaN and the rest."""
+        numbers = _numbers(outputs, ())
+        bins = np.searchsorted(self.edges, numbers)
+        if self.few and len(self.edges):
+            bins[self.edges[np.minimum(bins, len(self.edges) - 1)] != numbers] = len(self.edges)
+        return bins
+
+    def words(self, members):
+        if self.few:
+            names = [*(f"{edge:.6g}" for edge in self.edges), "none of the others"]
+            return "output " + _some([n for n, m in zip(names, members, strict=True) if m])
+        ends = np.concatenate([[-np.inf], self.edges, [np.inf]])
+        changes = np.flatnonzero(np.diff(np.concatenate([[0], members, [0]])))
+        pieces = [f"({ends[i]:.6g}, {ends[j]:.6g}]" for i, j in changes.reshape(-1, 2)]
+        return "output in " + _some(pieces)
+
+
+class _Scores:
+    """Bins of a sum of estimated log ratios, one for each entry of a real vector."""
+
+    def __init__(self, rows):
+        half = len(rows) // 2
+        self.shape, self.columns = rows.shape[1:], []
+        for column in rows.T:
+            bins = _Bins(column)
+            seen = [_counts(bins.label(c), bins.size) for c in (column[:half], column[half:])]
+            self.columns.append((bins, _log_ratio(*seen)))
+        self.bins = _Bins(self.score(rows))
+        self.size = self.bins.size
+
+    def score(self, rows):
+        return sum(
+            ratio[bins.label(c)] for (bins, ratio), c in zip(self.columns, rows.T, strict=True)
+        )
+
+    def label(self, outputs):
+        return self.bins.label(self.score(_numbers(outputs, self.shape)))
+
+    def words(self, members):
+        return self.bins.words(members).replace("output", "sum of estimated log ratios")
+
+
+def _some(names):
+    more = f" or {len(names) - 6} more" if len(names) > 6 else ""
+    return " or ".join(names[:6]) + more
+
+
+def _numbers(outputs, shape):
+    """Outputs as floats of one shape each; what doesn't fit (it is rare) is NaN throughout."""
+    try:
+        return np.array(outputs, dtype=float).reshape(len(outputs), *shape)
+    except (TypeError, ValueError, OverflowError):
+        rows = np.full((len(outputs), *shape), np.nan)
+        for i, output in enumerate(outputs):
+            try:
+                rows[i] = np.array(output, dtype=float).reshape(shape)
+            except (TypeError, ValueError, OverflowError):
+                pass
+        return rows
+
+
+def _hashable(output):
+    """An outcome that equal outcomes equal: tuples for arrays and lists, None for NaN."""
+    if isinstance(output, np.ndarray | np.generic):
+        output = output.tolist()
+    if isinstance(output, list | tuple):
+        return tuple(map(_hashable, output))
+    return None if isinstance(output, float) and output != output else output
+
+
+def _one_by_one(mechanism):
+    check.function("mechanism", mechanism)
+    return lambda x, runs, rng: [mechanism(x, rng=rng) for _ in range(runs)]
+
+
+def _runs(draw, x, runs, rng, bar):
+    """The outputs of so many runs on x, as a list or as an array."""
+    pieces = []
+    for start in range(0, runs, _BATCH):
+        size = min(_BATCH, runs - start)
+        outputs = draw(x, size, rng=rng)
+        if not hasattr(outputs, "__len__") or len(outputs) != size:
+            raise ValueError(
+                f"mechanism must return {size} outputs for {size} runs, got {outputs!r}"
+            )
+        pieces.append(outputs)
+        bar.add(size)
+    if all(isinstance(piece, np.ndarray) for piece in pieces):
+        return np.concatenate(pieces)
+    return [output for piece in pieces for output in piece]
+
+
+class _Progress:
+    """A line on a terminal's standard error, if the audit takes longer than two seconds."""
+
+    def __init__(self, total):
+        self.total, self.done, self.shown = total, 0, sys.stderr.isatty()
+        self.start, self.open = time.monotonic(), False
+
+    def add(self, runs):
+        self.done += runs
+        if self.shown and time.monotonic() - self.start > 2:
+            self.open = True
+            print(f"\raudit: {self.done / self.total:4.0%} of the runs", end="", file=sys.stderr)
+
+    def close(self):
+        if self.open:
+            print(file=sys.stderr)
