@@ -16,40 +16,51 @@ def log_ratio(seen_x, seen_y):
 
 
 def counts_of(labels, size):
+    """How many outputs are in each class; label `size`, of none, is not counted."""
     return np.bincount(labels, minlength=size + 1)[:size]
 
 
 def classes_of(at_x, at_y):
-    """The classes of outputs that the first half suggests."""
-    both = list(at_x) + list(at_y)
+    """The systems of classes that the first half suggests, one or two to choose from."""
     try:
-        rows = np.array(both, dtype=float)  # None becomes NaN
+        rows = np.concatenate([np.array(at, dtype=float) for at in (at_x, at_y)])  # None is NaN
     except (TypeError, ValueError, OverflowError):
-        return _Outcomes(both)
+        return [_Outcomes([*at_x, *at_y])]
     if rows.ndim == 1:
-        return _Bins(rows)
-    rows = rows.reshape(len(both), -1)
-    if rows.shape[1] == 1:
-        return _Bins(rows[:, 0])
-    outcomes = _Outcomes(both)
-    return outcomes if outcomes.size <= len(both) / 10 else _Scores(rows)
+        return [_Bins(rows)]
+    if rows.size == 0:
+        return [_Outcomes([*at_x, *at_y])]
+    outcomes = _Outcomes(rows, rows.shape[1:])
+    if outcomes.size <= len(rows) / 100:
+        return [outcomes]
+    return [_Scores(rows)] if outcomes.size > len(rows) / 5 else [outcomes, _Scores(rows)]
 
 
 class _Outcomes:
-    """One class for each different outcome."""
+    """One class for each different outcome; `shape` is that of real vectors, None for the rest."""
 
-    def __init__(self, outputs):
-        self.codes = {}
-        for output in outputs:
-            self.codes.setdefault(_hashable(output), len(self.codes))
+    def __init__(self, outputs, shape=None):
+        self.shape, self.codes = shape, {}
+        for key in self.keys(outputs):
+            self.codes.setdefault(key, len(self.codes))
         self.size = len(self.codes)
+
+    def keys(self, outputs):
+        if self.shape is None:
+            return map(_hashable, outputs)
+        rows = _numbers(outputs, self.shape).reshape(len(outputs), -1) + 0.0  # no negative zeros
+        rows[np.isnan(rows)] = np.nan  # one of its many bit patterns
+        return rows.view(f"V{8 * rows.shape[1]}").ravel().tolist()  # a row's bytes: quick to hash
 
     def label(self, outputs):
         """The class of each output; `size` for outcomes that the first half didn't show."""
-        return np.array([self.codes.get(_hashable(y), self.size) for y in outputs], dtype=int)
+        return np.array([self.codes.get(key, self.size) for key in self.keys(outputs)], dtype=int)
 
     def words(self, members):
-        return "output " + _some([str(key) for key, code in self.codes.items() if members[code]])
+        keys = [key for key, code in self.codes.items() if members[code]]
+        if self.shape is not None:
+            keys = [f"({', '.join(f'{y:.6g}' for y in np.frombuffer(key))})" for key in keys]
+        return "output " + _some(list(map(str, keys)))
 
 
 class _Bins:
@@ -94,9 +105,9 @@ class _Scores:
     """
 
     def __init__(self, rows):
-        half = len(rows) // 2
+        self.shape, rows, half = rows.shape[1:], rows.reshape(len(rows), -1), len(rows) // 2
         fit = np.arange(len(rows)) % half % 2 == 0  # the audit's first quarter; the second chooses
-        at_x, rows_fit, self.shape = (np.arange(len(rows)) < half)[fit], rows[fit], rows.shape[1:]
+        at_x, rows_fit = (np.arange(len(rows)) < half)[fit], rows[fit]
         self.tables = {}
         for key, inside in _patterns(rows_fit):
             where = [inside & at_x, inside & ~at_x]
@@ -119,7 +130,8 @@ class _Scores:
         return total
 
     def label(self, outputs):
-        return self.bins.label(self.score(_numbers(outputs, self.shape)))
+        rows = _numbers(outputs, self.shape).reshape(len(outputs), -1)
+        return self.bins.label(self.score(rows))
 
     def words(self, members):
         return self.bins.words(members).replace("output", "estimated log ratio", 1)
@@ -133,6 +145,7 @@ def _patterns(rows):
 
 
 def _some(names):
+    """At most six of the names, and how many more there are."""
     more = f" or {len(names) - 6} more" if len(names) > 6 else ""
     return " or ".join(names[:6]) + more
 

@@ -4,6 +4,7 @@ Nothing is known of the mechanism but its outputs. An audit can refute a claim o
 a stated probability of a false alarm; it can never confirm one.
 """
 
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -43,7 +44,7 @@ class Audit:
         other = {"x": "x_neighbour", "x_neighbour": "x"}[self.likelier]
         return (
             f"epsilon >= {self.epsilon:.4g} at delta = {self.delta:.4g} with confidence "
-            f"{self.confidence:.7g}; the claim {self.claimed:.4g} is {verdict}. Event: "
+            f"1 - {1 - self.confidence:.2g}; the claim {self.claimed:.4g} is {verdict}. Event: "
             f"{self.event}; seen {self.counts[0]} times on {self.likelier}, {self.counts[1]} "
             f"times on {other}, of {self.runs} runs each."
         )
@@ -87,26 +88,30 @@ def audit(mechanism, x, x_neighbour, epsilon, delta=0.0, *, runs=100_000, false_
     epsilon = check.nonnegative("epsilon", check.scalar("epsilon", epsilon))
     delta = check.probability("delta", check.scalar("delta", delta))
     alarm = check.open_probability("false_alarm", check.scalar("false_alarm", false_alarm))
-    half = check.within("runs", check.count("runs", runs), 2, 2**31) // 2
+    half = int(check.within("runs", check.count("runs", runs), 2, 2**31)) // 2
     rng = check.generator("rng", rng)
     draw = mechanism.draw if isinstance(mechanism, _Batched) else _one_by_one(mechanism)
 
-    bar = _Progress(4 * int(half))
-    first, second = [
-        [_runs(draw, at, int(half), rng, bar) for at in (x, x_neighbour)] for _ in "12"
+    bar = _Progress(4 * half)
+    first = [_joined(_batches(draw, at, half, rng, bar)) for at in (x, x_neighbour)]
+    promises = []
+    for classes in classes_of(*first):
+        labels = [classes.label(outputs) for outputs in first]
+        quarters = [[counts_of(at[i::2], classes.size) for at in labels] for i in (0, 1)]
+        # half the runs at the root of the level: bounds as far from the estimates as later
+        promises.append((*_best_event(*quarters, delta, math.sqrt(alarm)), classes))
+    _, likelier, members, classes = max(promises, key=lambda promise: promise[0])
+    inside = np.append(members, False)  # an output of no class is not in the event
+    counts = [
+        sum(int(inside[classes.label(y)].sum()) for y in _batches(draw, at, half, rng, bar))
+        for at in (x, x_neighbour)
     ]
     bar.close()
-    classes = classes_of(*first)
-    labels = [classes.label(outputs) for outputs in first]
-    quarters = [[counts_of(at[i::2], classes.size) for at in labels] for i in (0, 1)]
-    likelier, members = _best_event(*quarters, int(half), delta, alarm)
-    inside = np.append(members, False)  # an output of no class is not in the event
-    counts = [int(inside[classes.label(outputs)].sum()) for outputs in second]
     if likelier == "x_neighbour":
         counts.reverse()
-    bound = float(_lower_bound(*counts, int(half), delta, alarm))
+    bound = float(_lower_bound(*counts, half, delta, alarm))
     event = classes.words(members)
-    return Audit(bound, epsilon, delta, 1 - alarm, event, likelier, tuple(counts), int(half))
+    return Audit(bound, epsilon, delta, 1 - alarm, event, likelier, tuple(counts), half)
 
 
 def _lower_bound(k, other, n, delta, alarm):
@@ -117,16 +122,17 @@ def _lower_bound(k, other, n, delta, alarm):
     return np.log(np.maximum((low - delta) / high, 1.0))
 
 
-def _best_event(ordering, choosing, n, delta, alarm):
-    """(where it is likelier, which classes): the event that promises the largest bound.
+def _best_event(ordering, choosing, delta, alarm):
+    """(bound, where it is likelier, which classes) of the event of largest bound in `choosing`.
 
-    Both are pairs of counts, on x and on its neighbour; `choosing` is scaled to n runs.
+    Both are pairs of counts of the classes, on x and on its neighbour.
     """
     by_ratio = np.argsort(-log_ratio(*ordering), kind="stable")
+    n = choosing[0].sum()
     natural = np.arange(len(by_ratio))  # its beginnings and ends are thresholds of a real output
     best = (-1.0, "x", by_ratio[:0])
     for order in (by_ratio, by_ratio[::-1], natural, natural[::-1]):
-        in_x, in_y = (n * np.cumsum(seen[order]) / max(seen.sum(), 1) for seen in choosing)
+        in_x, in_y = (np.cumsum(seen[order]) for seen in choosing)
         for likelier, pair in (("x", (in_x, in_y)), ("x_neighbour", (in_y, in_x))):
             bounds = _lower_bound(*pair, n, delta, alarm)
             size = int(np.argmax(bounds))
@@ -134,7 +140,7 @@ def _best_event(ordering, choosing, n, delta, alarm):
                 best = (bounds[size], likelier, order[: size + 1])
     members = np.zeros(len(by_ratio), dtype=bool)
     members[best[2]] = True
-    return best[1], members
+    return best[0], best[1], members
 
 
 def _one_by_one(mechanism):
@@ -142,18 +148,19 @@ def _one_by_one(mechanism):
     return lambda x, runs, rng: [mechanism(x, rng=rng) for _ in range(runs)]
 
 
-def _runs(draw, x, runs, rng, bar):
-    """The outputs of so many runs on x, as a list or as an array."""
-    pieces = []
+def _batches(draw, x, runs, rng, bar):
+    """The outputs of so many runs on x, piece by piece."""
     for start in range(0, runs, _BATCH):
         size = min(_BATCH, runs - start)
         outputs = draw(x, size, rng=rng)
         if not hasattr(outputs, "__len__") or len(outputs) != size:
-            raise ValueError(
-                f"mechanism must return {size} outputs for {size} runs, got {outputs!r}"
-            )
-        pieces.append(outputs)
+            raise ValueError(f"mechanism must return {size} outputs, got {outputs!r}")
         bar.add(size)
+        yield outputs
+
+
+def _joined(batches):
+    pieces = list(batches)
     if all(isinstance(piece, np.ndarray) for piece in pieces):
         return np.concatenate(pieces)
     return [output for piece in pieces for output in piece]

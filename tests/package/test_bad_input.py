@@ -30,7 +30,7 @@ GOOD = {  # an argument of each name that most functions accept
     "values": [0.1, 0.5, 0.7], "lower": 0.0, "upper": 1.0, "width": 1.0, "least": 0.1,
     "candidates": 4, "log_p": lambda x: -x * x / 2 - 0.9189385332046727,
     "log_q": lambda x: -((x - 1) ** 2) / 2 - 0.9189385332046727, "edges": [-8.0, 0.0, 9.0],
-    "family": dp.gaussian, "loss": dp.logistic_loss, "log_mgf": lambda s: s * s / 2,
+    "family": dp.gaussian, "loss": dp.logistic_loss, "log_mgf": lambda s: s * s / 2, "draw": lambda x, runs, rng: [x] * runs,
 }  # fmt: skip
 CLASSES = {"y": (SIGNS > 0).astype(int), "theta": np.zeros((2, 2))}
 SPECIAL = {
@@ -49,7 +49,8 @@ CLASSLIKE = ("PrivacyLoss", "DPSGDRun", "Loss", "PrivateFit")
 NAMES = [
     name
     for name in dir(dp)
-    if inspect.isfunction(getattr(dp, name)) and name not in (*CLASSLIKE, "adaptive_composition")
+    if inspect.isfunction(getattr(dp, name))
+    and name not in (*CLASSLIKE, "adaptive_composition", "audit")
 ]
 BAD = (np.nan, "x", 1j, object(), {}, [], [[1.0, 2.0], [3.0]], np.zeros((2, 0)))
 FREE = {"mean", "each", "log_mgf", "gradient_sum"}  # functions given by the caller
