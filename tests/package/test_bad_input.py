@@ -30,7 +30,8 @@ GOOD = {  # an argument of each name that most functions accept
     "values": [0.1, 0.5, 0.7], "lower": 0.0, "upper": 1.0, "width": 1.0, "least": 0.1,
     "candidates": 4, "log_p": lambda x: -x * x / 2 - 0.9189385332046727,
     "log_q": lambda x: -((x - 1) ** 2) / 2 - 0.9189385332046727, "edges": [-8.0, 0.0, 9.0],
-    "family": dp.gaussian, "loss": dp.logistic_loss, "log_mgf": lambda s: s * s / 2, "draw": lambda x, runs, rng: [x] * runs,
+    "family": dp.gaussian, "loss": dp.logistic_loss, "log_mgf": lambda s: s * s / 2,
+    "draw": lambda x, runs, rng: [x] * runs,
 }  # fmt: skip
 CLASSES = {"y": (SIGNS > 0).astype(int), "theta": np.zeros((2, 2))}
 SPECIAL = {
