@@ -37,8 +37,9 @@ def read():
     return {path.stem: masters.read(path) for path in PATHS}
 
 
-def test_six_assignments():
-    assert set(NAMES) == {"laplace", "gaussian", "composition", "subsampling", "renyi", "erm"}
+def test_eight_assignments():
+    six = {"laplace", "gaussian", "composition", "subsampling", "renyi", "erm"}
+    assert set(NAMES) == six | {"selection", "adaptive"}
 
 
 @pytest.mark.parametrize("path", PATHS, ids=NAMES)

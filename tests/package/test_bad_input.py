@@ -33,6 +33,7 @@ GOOD = {  # an argument of each name that most functions accept
     "scores": [1.0, 2.0, 3.0], "histogram": [3, 0, 2], "queries": [[0.0, 0.5, 1.0]], "universe": 4,
     "family": dp.gaussian, "loss": dp.logistic_loss, "log_mgf": lambda s: s * s / 2,
     "eta": 0.01, "m": 1000, "tau": 0.5, "budget": 3, "sizes": (9, 8), "asked": [1, 3],
+    "draw": lambda x, runs, rng: [x] * runs,
 }  # fmt: skip
 CLASSES = {"y": (SIGNS > 0).astype(int), "theta": np.zeros((2, 2))}
 SPECIAL = {
@@ -53,7 +54,8 @@ CLASSLIKE = ("PrivacyLoss", "DPSGDRun", "Loss", "PrivateFit")
 NAMES = [
     name
     for name in dir(dp)
-    if inspect.isfunction(getattr(dp, name)) and name not in (*CLASSLIKE, "adaptive_composition")
+    if inspect.isfunction(getattr(dp, name))
+    and name not in (*CLASSLIKE, "adaptive_composition", "audit")
 ]
 BAD = (np.nan, "x", 1j, object(), {}, [], [[1.0, 2.0], [3.0]], np.zeros((2, 0)))
 FREE = {"mean", "each", "log_mgf", "gradient_sum"}  # functions given by the caller

@@ -1,0 +1,293 @@
+"""Audits: every planted bug is found, no right mechanism is, and the stated false alarm is kept.
+
+Each audit here of a right mechanism refutes it with probability at most 1e-8 (seeds are fixed), so
+the file's false alarm is below 1e-6.
+"""
+
+import functools
+import sys
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpnotes as dp
+from dpnotes.audit import _lower_bound
+from evidence import at_most, must_fail
+
+ALARM = 1e-8
+ZEROS, ONES = np.zeros(4), np.ones(4)
+STEPS = np.r_[ZEROS, ZEROS], np.r_[ONES, -ONES]  # answers to eight queries of sensitivity 1
+CROSSED = np.r_[ZEROS, ONES], np.r_[ONES, ZEROS]
+
+
+def run(mechanism, pair, epsilon, delta=0.0, runs=80_000, **options):
+    rng = np.random.default_rng(2012)
+    options = {"false_alarm": ALARM, "rng": rng} | options
+    return dp.audit(mechanism, *pair, epsilon, delta, runs=runs, **options)
+
+
+def laplace(scale):
+    return dp.in_batches(lambda x, runs, rng: x + rng.laplace(0, scale, (runs, *np.shape(x))))
+
+
+def gaussian(sigma):
+    return dp.in_batches(lambda x, runs, rng: x + rng.normal(0, sigma, runs))
+
+
+def noisy_max(scale):
+    def draw(x, runs, rng):
+        return np.argmax(x + rng.laplace(0, scale, (runs, len(x))), axis=1)
+
+    return dp.in_batches(draw)
+
+
+def sparse_vector(threshold_scale, noise_scale, most, fresh_scale=None, numbers=False):
+    """Which queries are above a noisy threshold 0; after `most` such answers it is silent (-1).
+
+    `fresh_scale` draws a new threshold after each; `numbers` gives the noisy answer away.
+    """
+
+    def draw(answers, runs, rng):
+        threshold, left = rng.laplace(0, threshold_scale, runs), np.full(runs, float(most))
+        said = np.full((runs, len(answers)), -1.0)
+        for i, answer in enumerate(answers):
+            noisy = answer + (rng.laplace(0, noise_scale, runs) if noise_scale else 0.0)
+            above = noisy >= threshold
+            said[:, i] = np.where(left > 0, np.where(above, 1.0, 0.0), -1.0)
+            if numbers:
+                said[:, i] = np.where((left > 0) & above, noisy, np.nan)
+            left = left - (above & (left > 0))
+            if fresh_scale:
+                threshold = np.where(above, rng.laplace(0, fresh_scale, runs), threshold)
+        return said
+
+    return dp.in_batches(draw)
+
+
+def last_first(m):
+    """m queries below the threshold before one above it, and the neighbour on which they swap."""
+    return np.r_[np.zeros(m), 1.0], np.r_[np.ones(m), 0.0]
+
+
+# the six algorithms that Lyu, Su and Li (2017) compare, at a claimed epsilon of 1, sensitivity 1
+SVT = {
+    "1: theirs, 2 answers": sparse_vector(2, 8, 2),
+    "2: Dwork and Roth's, 2 answers": sparse_vector(4, 8, 2, fresh_scale=4),
+    "3: noisy answers without fresh noise": sparse_vector(2, 2, 1, numbers=True),
+    "4: noise not scaled with 4 answers": sparse_vector(4, 4 / 3, 4),
+    "5: no noise on queries": sparse_vector(2, 0, np.inf),
+    "6: no limit on answers": sparse_vector(2, 2, np.inf),
+}
+BROKEN = {
+    "Laplace, sensitivity 2 forgotten": (laplace(1), (0.0, 2.0), 1.0, 0.0),
+    "Laplace on 3 counts, sensitivity of one": (laplace(1), ([0, 0, 0], [1, 1, 1]), 1.0, 0.0),
+    "Gaussian, 1/3 of the noise": (gaussian(dp.gaussian_sigma(1, 1e-2) / 3), (0.0, 1.0), 1.0, 1e-2),
+    "noisy max, half the scale": (noisy_max(1), ([0, 0, 0], [1, -1, -1]), 1.0, 0.0),
+    "SVT 3": (SVT["3: noisy answers without fresh noise"], last_first(4), 1.0, 0.0),
+    "SVT 4": (SVT["4: noise not scaled with 4 answers"], CROSSED, 1.0, 0.0),
+    "SVT 5": (SVT["5: no noise on queries"], CROSSED, 1.0, 0.0),
+    "SVT 6": (SVT["6: no limit on answers"], STEPS, 1.0, 0.0),
+}
+RIGHT = {
+    "Laplace": (laplace(1), (0.0, 1.0), 1.0, 0.0),
+    "Laplace on 3 counts": (laplace(3), ([0, 0, 0], [1, 1, 1]), 1.0, 0.0),
+    "Gaussian": (gaussian(dp.gaussian_sigma(1, 1e-2)), (0.0, 1.0), 1.0, 1e-2),
+    "noisy max": (noisy_max(2), ([0, 0, 0], [1, -1, -1]), 1.0, 0.0),
+    "SVT 1": (SVT["1: theirs, 2 answers"], CROSSED, 1.0, 0.0),
+    "SVT 1, other neighbours": (SVT["1: theirs, 2 answers"], STEPS, 1.0, 0.0),
+    "SVT 2": (SVT["2: Dwork and Roth's, 2 answers"], CROSSED, 1.0, 0.0),
+    "equal inputs": (laplace(1), (0.0, 0.0), 0.0, 0.0),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_broken_mechanisms_are_refuted(case):
+    mechanism, pair, epsilon, delta = BROKEN[case]
+    found = run(mechanism, pair, epsilon, delta)
+    assert found.refuted, str(found)
+
+
+@pytest.mark.parametrize("case", RIGHT)
+def test_right_mechanisms_are_not(case):
+    mechanism, pair, epsilon, delta = RIGHT[case]
+    assert not run(mechanism, pair, epsilon, delta).refuted
+
+
+def test_the_bound_comes_close_where_the_best_event_is_likely():
+    assert 0.9 < run(laplace(1), (0.0, 1.0), 1.0, runs=200_000).epsilon <= 1
+    fair = dp.in_batches(lambda x, runs, rng: rng.random(runs) < (0.75 if x else 0.25))
+    assert 0.95 * np.log(3) < run(fair, (0, 1), 1.0, runs=200_000).epsilon <= np.log(3)
+    epsilon = dp.gaussian(1.0).epsilon(0.01)
+    assert 0.8 * epsilon < run(gaussian(1), (0.0, 1.0), 1.0, 0.01, 200_000).epsilon <= epsilon
+
+
+def test_bounds_of_clopper_and_pearson_keep_their_level():
+    """For binomial counts k, l of n the bound exceeds log((p - delta)/q) with probability at most
+    `alarm`, by summing over all pairs (k, l)."""
+
+    def check(bound, n, alarm):
+        k = np.arange(n + 1)
+        for delta in (0.0, 0.1):
+            bounds = bound(k[:, None], k[None, :], n, delta, alarm)
+            for p in (0.11, 0.5, 0.9, 0.999):
+                for q in (1e-3, 0.05, 0.4, 0.9):
+                    truth = np.log(max((p - delta) / q, 1))
+                    pair = np.outer(stats.binom.pmf(k, n, p), stats.binom.pmf(k, n, q))
+                    at_most(pair[bounds > truth].sum(), alarm)
+
+    for n, alarm in ((1, 0.05), (30, 0.05), (200, 1e-3), (400, 1e-6)):
+        check(_lower_bound, n, alarm)
+
+    def loose(k, other, n, delta, alarm):
+        return _lower_bound(k, other, n, delta, min(20 * alarm, 1.0))
+
+    def forgetful(k, other, n, delta, alarm):
+        return _lower_bound(k, other, n, 0.0, alarm)
+
+    must_fail(check, loose, 200, 1e-3)
+    must_fail(check, forgetful, 200, 1e-3)
+
+
+def test_false_alarms_are_as_rare_as_stated():
+    """200 audits, at a level of 5 %, of a mechanism that ignores its input: more than 27 alarms
+    have probability P(Binomial(200, 0.05) > 27) < 1e-6. There are many more if the runs that chose
+    the event are counted again."""
+
+    def check(mechanism):
+        rng, alarms = np.random.default_rng(1), 0
+        for _ in range(200):
+            found = dp.audit(mechanism(), 0, 1, 0.0, runs=2000, false_alarm=0.05, rng=rng)
+            alarms += found.refuted
+        assert alarms <= 27
+
+    def blind(x, runs, rng):
+        return rng.integers(0, 100, runs)
+
+    def repeats():
+        """The second half of the runs repeats the first."""
+        seen = {}
+        return dp.in_batches(lambda x, runs, rng: seen.setdefault(x, blind(x, runs, rng)))
+
+    assert stats.binom.sf(27, 200, 0.05) < 1e-6
+    check(lambda: dp.in_batches(blind))
+    must_fail(check, repeats)
+
+
+def test_a_mechanism_runs_once_a_call_unless_it_is_marked():
+    once = functools.partial(dp.laplace_mechanism, sensitivity=1, epsilon=2.0)
+    found = run(once, (0.0, 1.0), 1.0, runs=6000)
+    assert found.refuted and found.runs == 3000
+    batches = []
+
+    def draw(x, runs, rng):
+        batches.append(runs)
+        return x + rng.laplace(0, 0.5, runs)
+
+    assert run(dp.in_batches(draw), (0.0, 1.0), 1.0, runs=200_001).runs == 100_000
+    assert sum(batches) == 400_000 and max(batches) < 100_000
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["strings", "tuples of any length", "tuples with None", "lists", "booleans", "arrays", "empty"],
+)
+def test_outputs_of_every_kind(name):
+    make = {
+        "strings": lambda bit: "yes" if bit else "no",
+        "tuples of any length": lambda bit: (None,) * bit + ("stop",),
+        "tuples with None": lambda bit: (None, bit, np.nan),
+        "lists": lambda bit: [[bit, 0.5], [None, 1]],
+        "booleans": bool,
+        "arrays": lambda bit: np.array([[bit, np.nan], [-0.0, 0.0]]),
+        "empty": lambda bit: [],
+    }[name]
+
+    def mechanism(x, rng):
+        return make(int(rng.random() < (0.9 if x else 0.1)))
+
+    found = run(mechanism, (0, 1), 1.0, runs=4000)
+    assert found.refuted == (name != "empty")
+    assert (1.5 < found.epsilon < np.log(9)) == (name != "empty")
+
+
+def test_outputs_that_only_the_second_half_shows():
+    calls = []
+
+    def mechanism(x, rng):
+        calls.append(x)
+        late = len(calls) > 2000 and rng.random() < 0.01
+        return ("stop",) if late else (float(rng.random() < (0.9 if x else 0.1)), 0.5)
+
+    assert run(mechanism, (0, 1), 1.0, runs=2000).refuted
+
+
+def test_vectors_with_gaps():
+    """A number stands in one of two places, and its law depends on the place."""
+
+    def draw(x, runs, rng):
+        left, said = rng.random(runs) < 0.5, np.full((runs, 2), np.nan)
+        said[left, 0] = rng.laplace(x, 1, left.sum())
+        said[~left, 1] = rng.laplace(-x, 1, (~left).sum())
+        return said
+
+    assert 1.75 < run(dp.in_batches(draw), (0.0, 2.0), 1.0).epsilon <= 2
+
+
+def test_atoms_of_a_continuous_law():
+    def draw(x, runs, rng):
+        return np.clip(x + rng.laplace(0, 1, runs), 0, 0.5)
+
+    found = run(dp.in_batches(draw), (0.0, 1.0), 0.5)
+    assert found.refuted and found.epsilon <= 1
+
+
+def test_the_result_explains_itself():
+    found = run(dp.in_batches(lambda x, runs, rng: np.full(runs, x)), (0.0, 1.0), 1.0, runs=2000)
+    assert found.counts == (1000, 0) and found.refuted and found.confidence == 1 - ALARM
+    words = str(found)
+    for word in ("refuted", "output 0", "1000 times on x", "0 times on x_neighbour", "epsilon >="):
+        assert word in words
+    assert found == run(
+        dp.in_batches(lambda x, runs, rng: np.full(runs, x)), (0.0, 1.0), 1.0, runs=2000
+    )
+    assert "not refuted" in str(run(laplace(1), (0.0, 1.0), 1.0, runs=2000))
+    assert "in (" in run(laplace(1), (0.0, 1.0), 1.0, runs=2000).event
+
+
+def test_progress_is_shown_on_a_terminal_and_nowhere_else(monkeypatch, capsys):
+    module = sys.modules["dpnotes.audit"]
+    hours = iter(range(0, 10**9, 3600))
+    monkeypatch.setattr(module.time, "monotonic", lambda: next(hours))
+    run(laplace(1), (0.0, 1.0), 1.0, runs=200)
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    run(laplace(1), (0.0, 1.0), 1.0, runs=200)
+    shown = capsys.readouterr()
+    assert shown.out == "" and "100% of the runs" in shown.err and shown.err.endswith("\n")
+
+
+@pytest.mark.parametrize(
+    "name, options",
+    [
+        ("epsilon", {"epsilon": -1.0}),
+        ("epsilon", {"epsilon": [1.0]}),
+        ("delta", {"delta": 1.5}),
+        ("runs", {"runs": 1}),
+        ("runs", {"runs": 2.5}),
+        ("false_alarm", {"false_alarm": 0.0}),
+        ("rng", {"rng": 7}),
+        ("mechanism", {"mechanism": 3}),
+        ("mechanism", {"mechanism": dp.in_batches(lambda x, runs, rng: [x])}),
+        ("mechanism", {"mechanism": dp.in_batches(lambda x, runs, rng: x)}),
+    ],
+)
+def test_bad_input_is_named(name, options):
+    good = {"mechanism": laplace(1), "x": 0.0, "x_neighbour": 1.0, "epsilon": 1.0, "runs": 10}
+    with pytest.raises(ValueError, match=f"^{name} must"):
+        dp.audit(**{**good, "rng": np.random.default_rng(0), **options})
+
+
+def test_in_batches_wants_a_function():
+    with pytest.raises(ValueError, match="^draw must"):
+        dp.in_batches(3)
