@@ -20,14 +20,12 @@ from ._validate import (
     open_probability,
     plain,
     positive,
-    real,
     scalar,
     within,
 )
 from .convex import (
     checked_rows,
     clip_rows,
-    distance_loss,
     for_objective_perturbation,
     logistic_loss,
     optimum_radius,
@@ -45,8 +43,6 @@ __all__ = [
     "objective_perturbation_delta",
     "noisy_gradient_descent",
     "gradient_descent_steps",
-    "private_median",
-    "private_geometric_median",
     "identification_bound",
 ]
 
@@ -231,38 +227,6 @@ def noisy_gradient_descent(
         theta = clip_rows(theta, radius)  # the projection onto the ball
         total += theta
     return PrivateFit(total / steps, epsilon, delta, scale, _gaussian_curve(multiplier))
-
-
-def private_median(values, *, epsilon, lower, upper, rng):
-    """A number of the public interval [lower, upper] near the median, epsilon-DP.
-
-    X-private-median: the exponential mechanism with utility -|#{x_i <= t} - n/2|, which one
-    substitution moves by at most 1. Its density is constant between neighbouring data. Values
-    outside are clipped.
-    """
-    epsilon, rng = scalar("epsilon", positive("epsilon", epsilon)), generator("rng", rng)
-    if not real("lower", lower) < real("upper", upper):
-        raise ValueError(f"upper must be a number above lower, got {upper!r}")
-    knots = np.sort(np.clip(np.ravel(real("values", values)), lower, upper))
-    knots = np.concatenate([[lower], knots, [upper]])
-    n, width = len(knots) - 2, np.diff(knots)
-    utility = -np.abs(np.arange(n + 1) - n / 2)
-    with np.errstate(divide="ignore"):
-        weight = np.log(width) + epsilon / 2 * utility
-    chosen = int(np.argmax(weight + rng.gumbel(size=n + 1)))
-    return float(rng.uniform(knots[chosen], knots[chosen + 1]))
-
-
-def private_geometric_median(points, candidates, *, epsilon, rng):
-    """One of the public `candidates` (m, d) with a small sum of distances to `points`; epsilon-DP.
-
-    The exponential mechanism (X-private-median): rows with ||x|| <= 1 (longer ones are refused), so
-    one substitution moves each sum of distances by at most 2.
-    """
-    points, _ = checked_rows(real("points", points), None, distance_loss)
-    candidates = np.atleast_2d(real("candidates", candidates))
-    weight = -distance_loss(candidates, points).sum(-1) * (positive("epsilon", epsilon) / 4)
-    return candidates[np.argmax(weight + generator("rng", rng).gumbel(size=len(weight)))]
 
 
 def identification_bound(epsilon, candidates):

@@ -308,62 +308,6 @@ def test_gradient_descent_never_asks_outside_of_the_ball():
     assert (longest(planted) > 1.05).all()
 
 
-def test_the_private_median_clips():
-    """Values outside of the interval count at its ends, and the answer stays inside."""
-    rng, values = np.random.default_rng(41), np.array([-50.0, -3.0, 0.2, 0.6, 9.0, 80.0])
-
-    def answers(method, values):
-        return np.array(
-            [method(values, epsilon=1.0, lower=0.0, upper=1.0, rng=rng) for _ in range(3000)]
-        )
-
-    def right(method):
-        found = answers(method, values)
-        inside = ((found >= 0) & (found <= 1)).all()
-        clipped = answers(dp.private_median, np.clip(values, 0, 1))
-        return inside and kstest(found, clipped).pvalue > LEVEL
-
-    assert right(dp.private_median)
-    planted = mutant(
-        dp.private_median,
-        'np.clip(np.ravel(real("values", values)), lower, upper)',
-        "np.ravel(values)",
-    )
-    with np.errstate(invalid="ignore"), pytest.raises((AssertionError, ValueError)):
-        assert right(planted)  # an exception that depends on the data is caught all the same
-
-
-# ------------------------------------------------------------------ private selection
-
-
-def test_audit_of_the_private_median():
-    thin = 0.02  # a thin middle beside a wide rest: the log ratio comes close to epsilon
-    one, two = [0.0, thin], [thin, 1.0]
-
-    def median(factor):
-        return lambda values, rng: dp.private_median(
-            values, epsilon=factor * 2.0, lower=0.0, upper=1.0, rng=rng
-        )
-
-    check = dict(event=lambda t: t < thin, rng=np.random.default_rng(32), runs=20_000)
-    assert not audit(median(1), one, two, 2.0, 0.0, **check)
-    assert audit(median(2), one, two, 2.0, 0.0, **check)
-
-
-def test_audit_of_the_private_geometric_median():
-    candidates = np.concatenate([[[1.0, 0.0]], np.tile([[-1.0, 0.0]], (30, 1))])
-
-    def median(factor):
-        return lambda points, rng: dp.private_geometric_median(
-            points, candidates, epsilon=factor * 2.0, rng=rng
-        )[0]
-
-    one, two = np.array([[1.0, 0.0]]), np.array([[-1.0, 0.0]])
-    check = dict(event=lambda t: t > 0, rng=np.random.default_rng(33), runs=8000)
-    assert not audit(median(1), one, two, 2.0, 0.0, **check)
-    assert audit(median(2), one, two, 2.0, 0.0, **check)
-
-
 def breast_cancer():
     x, target = load_breast_cancer(return_X_y=True)
     return dp.clip_rows((x - x.mean(0)) / x.std(0)), 2.0 * target - 1
@@ -414,8 +358,6 @@ def test_rows_and_labels_that_break_the_contract_are_refused():
             fit(x, y, **good, loss=dp.hinge_loss)
     with pytest.raises(ValueError, match="delta"):
         dp.noisy_gradient_descent(x, y, epsilon=1.0, delta=0.0, steps=3, rng=rng)
-    with pytest.raises(ValueError, match="upper"):
-        dp.private_median([1.0], epsilon=1.0, lower=1.0, upper=1.0, rng=rng)
     with pytest.raises(ValueError, match="bounded"):
         dp.noisy_gradient_descent(
             x, y, epsilon=1.0, delta=0.1, steps=3, loss=dp.zero_one_loss, rng=rng
