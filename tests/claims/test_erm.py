@@ -360,7 +360,7 @@ def test_spherical_laplace_noise():
 
 def planar_losses(rng, slope, size=4):
     """(b, loss without the determinant) of planar neighbours u, w whose slopes depend on b."""
-    b = rng.normal(size=(200_000, 2)) * size
+    b = rng.normal(size=(100_000, 2)) * size
     u, w = rng.normal(size=(2, 2))
     u, w = u / np.linalg.norm(u), w / np.linalg.norm(w)
     v = -slope(b @ u)[:, None] * u + slope(b @ w)[:, None] * w
@@ -370,7 +370,7 @@ def planar_losses(rng, slope, size=4):
 @pytest.mark.claim("X-objective-perturbation", by=("erm.objective_perturbation_delta",))
 def test_objective_perturbation_exact_densities_in_one_dimension():
     """d = 1: the output's density is nu(B(theta)) |B'(theta)|: integrate it."""
-    theta = 400 * np.sinh(np.linspace(-8, 8, 60_001)) / np.sinh(8)
+    theta = 400 * np.sinh(np.linspace(-8, 8, 20_001)) / np.sinh(8)
 
     def density(noise, x, y, lam, loss):
         z = theta[:, None] * x
@@ -431,7 +431,7 @@ def test_objective_perturbation_vertices_dominate():
                 for epsilon in (0.0, 0.2, 0.6):
                     found = np.maximum(-np.expm1(epsilon - loss), 0).mean()
                     bound = dp.objective_perturbation_delta(epsilon, 4.0)
-                    at_most(found, bound, atol=0.002)  # five standard errors
+                    at_most(found, bound, atol=0.003)  # five standard errors
 
     check(lambda u, w: (0 * u, -u, w, w - u))
     must_fail(check, lambda u, w: (-u, w - u))
@@ -608,7 +608,7 @@ def test_identification():
 
 @pytest.mark.claim("X-private-erm", by=("erm.erm_regularization", "erm.objective_perturbation"))
 def test_regret_of_the_perturbations():
-    """Mean regret of 200 fits a setting, with five standard errors, against the theorem."""
+    """Mean regret of 100 fits a setting, with five standard errors, against the theorem."""
     rng = np.random.default_rng(21)
     settings = ((100, 2, 1.0, 0.0), (300, 5, 0.5, 0.0), (200, 4, 1.0, 1e-5))
 
@@ -632,7 +632,7 @@ def test_regret_of_the_perturbations():
                     (dp.objective_perturbation, 1 / (2 * lam * n**2)),
                     (dp.output_perturbation, (loss.smoothness / d + lam) / 2),
                 ):
-                    found = [fit(x, y, **target, rng=rng) for _ in range(200)]
+                    found = [fit(x, y, **target, rng=rng) for _ in range(100)]
                     price *= (d if delta else d * (d + 1)) * found[0].scale ** 2
                     found = np.array([f.theta for f in found])
                     below(total(found) - total(best), factor * price)
