@@ -7,8 +7,8 @@ on the quarter that no fit has seen; neighbours differ in one replaced row. Both
 same rows, of norm at most 1. Our ridge and steps are those of `experiments.public_options`,
 minimisers of proved bounds. diffprivlib runs twice: as it comes (C = 1, an intercept outside of
 the ridge) and matched (our ridge, no intercept). So, from row to row of a table: what the ridge
-and the intercept do, what the noise does (its scale differs by about 1 %: ours pays for the solver,
-theirs twice for kappa), what the Huber hinge does in place of the logistic loss.
+and the intercept do, what the noise does (its scale differs by less than 1 %: ours pays for the
+solver, theirs twice for kappa), what the Huber hinge does in place of the logistic loss.
 
 voters   anes96: the scales are the codes of the questionnaire: private from end to end.
 readers  fair: the same, on 6,366 rows; little can be learned from them.
