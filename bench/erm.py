@@ -3,7 +3,7 @@
     .venv/bin/python bench/erm.py
 
 Protocol: 40 random 75/25 splits (scikit-learn's, seeds 0 to 39), 5 private fits a split, 25 where
-epsilon < 1 (with 5 chance moved means there by up to .05); accuracy on the quarter that no fit has
+epsilon < 1 (with 5 chance moved means there by up to .03); accuracy on the quarter that no fit has
 seen; neighbours differ in one replaced row. Both libraries get the same rows, of norm at most 1.
 Our ridge and steps are those of `experiments.public_options`, minimisers of proved bounds.
 diffprivlib runs twice: as it comes (C = 1, an intercept outside of the ridge) and matched (our
