@@ -25,7 +25,7 @@ def public_options(fit, n, dimension, *, epsilon, delta=0.0):
     return public | {"regularization": erm_regularization(n, dimension, **public)}
 
 
-def held_out(fit, x, y, *, loss, epsilon, delta=0.0, splits=10, rng):
+def held_out(fit, x, y, *, loss, epsilon, delta=0.0, splits=20, rng):
     """Accuracy on a quarter of the rows that a fit to the others has not seen, for each split.
 
     x (n, d), y (n,) of -1 and 1. `distance_loss` gets the points y x.

@@ -29,32 +29,34 @@ def descend(x, y, loss, lam, centre, phi, *, tolerance):
         seen[:] = [min([*seen, (float(np.linalg.norm(here)), phi)], key=lambda pair: pair[0])]
         return seen[0][0] <= tolerance
 
+    here = gradient(phi)
     for _ in range(100):
-        here = gradient(phi)
         if arrived(phi, here):
             break
         curve = loss.curvature(x @ phi + shift, y)
         hessian = (x.T * curve) @ x / n + lam * np.eye(d)
-        phi = _along(gradient, phi, -cho_solve(cho_factor(hessian), here))
+        phi, here = _along(gradient, phi, here, -cho_solve(cho_factor(hessian), here))
     else:
         _accelerated(gradient, seen[0][1], lam, loss.smoothness + lam, arrived, tolerance)
     size, phi = seen[0]
     return phi + centre, size
 
 
-def _along(gradient, phi, step):
+def _along(gradient, phi, here, step):
     """phi + t step, 0 < t <= 1, where the slope along the step is a tenth of its first value.
 
     The slope along a line increases, so bisection finds it; no differences of nearly equal values.
+    `here` is the gradient at phi; the gradient at the new point is returned beside it.
     """
-    first, low, high, t = gradient(phi) @ step, 0.0, 1.0, 1.0
+    first, low, high, t = here @ step, 0.0, 1.0, 1.0
     for _ in range(40):
-        slope = gradient(phi + t * step) @ step
+        there = gradient(phi + t * step)
+        slope = there @ step
         if abs(slope) <= 0.1 * abs(first) or (t == 1.0 and slope < 0):
-            break
+            return phi + t * step, there
         low, high = (t, high) if slope < 0 else (low, t)
         t = (low + high) / 2
-    return phi + t * step
+    return phi + t * step, gradient(phi + t * step)
 
 
 def _accelerated(gradient, phi, lam, top, arrived, tolerance):

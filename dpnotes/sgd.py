@@ -127,20 +127,18 @@ def dp_sgd(
     error, which is seen: check their form row by row before, as with labels.
     """
     x, y, theta = _data(x, y, start)
-    sigma, clip = _positive("sigma", sigma), _positive("clip", clip)
-    learning_rate = _positive("learning_rate", learning_rate)
-    batch_size, rng = _positive("batch_size", batch_size), generator("rng", rng)
     rate = scalar("rate", positive_probability("rate", rate))
-    steps, gradient_sum = count("steps", steps), function("gradient_sum", gradient_sum)
+    sigma, clip = _positive("sigma", sigma), _positive("clip", clip)
+    pace = _positive("learning_rate", learning_rate) / _positive("batch_size", batch_size)
+    steps, rng = count("steps", steps), generator("rng", rng)
+    gradient_sum = function("gradient_sum", gradient_sum)
     run = subsample(gaussian(sigma), rate).compose(steps)
     total, sizes = np.zeros_like(theta), np.empty(steps, dtype=int)
     for t in _progress(steps):
         batch = np.flatnonzero(rng.random(len(x)) < rate)  # each row independently: Poisson
         noise = rng.normal(0.0, sigma * clip, theta.shape)
-        moved = gradient_sum(theta, x[batch], y[batch], clip) + noise
-        theta = theta - learning_rate / batch_size * moved
-        total += theta
-        sizes[t] = len(batch)
+        theta = theta - pace * (gradient_sum(theta, x[batch], y[batch], clip) + noise)
+        total, sizes[t] = total + theta, len(batch)
     return DPSGDRun(theta, total / steps, run, sizes)
 
 

@@ -360,7 +360,7 @@ def test_spherical_laplace_noise():
 
 def planar_losses(rng, slope, size=4):
     """(b, loss without the determinant) of planar neighbours u, w whose slopes depend on b."""
-    b = rng.normal(size=(200_000, 2)) * size
+    b = rng.normal(size=(100_000, 2)) * size
     u, w = rng.normal(size=(2, 2))
     u, w = u / np.linalg.norm(u), w / np.linalg.norm(w)
     v = -slope(b @ u)[:, None] * u + slope(b @ w)[:, None] * w
@@ -370,7 +370,7 @@ def planar_losses(rng, slope, size=4):
 @pytest.mark.claim("X-objective-perturbation", by=("erm.objective_perturbation_delta",))
 def test_objective_perturbation_exact_densities_in_one_dimension():
     """d = 1: the output's density is nu(B(theta)) |B'(theta)|: integrate it."""
-    theta = 400 * np.sinh(np.linspace(-8, 8, 60_001)) / np.sinh(8)
+    theta = 400 * np.sinh(np.linspace(-8, 8, 20_001)) / np.sinh(8)
 
     def density(noise, x, y, lam, loss):
         z = theta[:, None] * x
@@ -431,7 +431,7 @@ def test_objective_perturbation_vertices_dominate():
                 for epsilon in (0.0, 0.2, 0.6):
                     found = np.maximum(-np.expm1(epsilon - loss), 0).mean()
                     bound = dp.objective_perturbation_delta(epsilon, 4.0)
-                    at_most(found, bound, atol=0.002)  # five standard errors
+                    at_most(found, bound, atol=0.003)  # five standard errors
 
     check(lambda u, w: (0 * u, -u, w, w - u))
     must_fail(check, lambda u, w: (-u, w - u))
@@ -580,102 +580,6 @@ def test_regret_of_noisy_gradient_descent():
     must_fail(check, 0.0, n=5)  # a bound that forgets the noise
 
 
-def median_law(values, epsilon, lower, upper, points):
-    """Density of the exponential mechanism for the median at `points`."""
-    knots = np.concatenate([[lower], np.sort(values), [upper]])
-    weight = np.exp(-epsilon / 2 * np.abs(np.arange(len(values) + 1) - len(values) / 2))
-    mass = np.diff(knots) @ weight
-    return weight[np.searchsorted(np.sort(values), points, side="right")] / mass
-
-
-@pytest.mark.claim("X-private-median", by=("erm.private_median",))
-def test_private_median():
-    rng = np.random.default_rng(18)
-    points = rng.uniform(0, 1, 2000)
-
-    def ratios(factor):
-        for n in (1, 2, 7, 20):
-            for epsilon in (0.1, 1.0, 4.0):
-                values = rng.uniform(size=n)
-                other = np.append(rng.choice([0.0, 1.0]), values[1:])
-                one, two = (
-                    median_law(v, factor * epsilon, 0.0, 1.0, points) for v in (values, other)
-                )
-                at_most(np.abs(np.log(one / two)), epsilon, rtol=1e-9)
-
-    def tight(factor):  # a thin middle against a wide rest: the ratio comes close to e^epsilon
-        thin = 1e-6
-        one, two = (
-            median_law(np.array(v), factor * 1.0, 0.0, 1.0, np.array([thin / 2]))
-            for v in ([0.0, thin], [thin, 1.0])
-        )
-        at_most(np.log(one / two), 1.0)
-        at_most(0.999, np.log(one / two))
-
-    ratios(1.0)
-    must_fail(ratios, 2.2)
-    tight(1.0)
-    must_fail(tight, 1.1)
-
-    def sampled(epsilon):  # Kolmogorov-Smirnov at level 1e-7
-        values = np.array([0.1, 0.2, 0.25, 0.6, 0.9])
-        drawn = [
-            dp.private_median(values, epsilon=epsilon, lower=0.0, upper=1.0, rng=rng)
-            for _ in range(4000)
-        ]
-        at = np.linspace(0, 1, 20_001)
-        law = integrate.cumulative_trapezoid(median_law(values, 2.0, 0.0, 1.0, at), at, initial=0)
-        holds([stats.kstest(drawn, lambda t: np.interp(t, at, law)).pvalue > 1e-7] * 4000)
-
-    sampled(2.0)
-    must_fail(sampled, 4.0)
-
-    def utility(shrink):
-        for n, epsilon in ((11, 1.0), (51, 0.5), (200, 2.0)):
-            values = np.sort(rng.uniform(size=n))
-            knots = np.concatenate([[0.0], values, [1.0]])
-            off = np.abs(np.arange(n + 1) - n / 2)
-            weight = np.diff(knots) * np.exp(-epsilon / 2 * off)
-            weight /= weight.sum()
-            least = np.diff(knots)[off <= 1].sum()
-            for beta in np.logspace(-6, 0, 30):
-                bound = 1 + 2 / epsilon * np.log(1 / (least * beta))
-                at_most(weight[off > shrink * bound].sum(), beta)
-
-    utility(1.0)
-    must_fail(utility, 0.3)
-
-
-@pytest.mark.claim("X-private-median", by=("erm.private_geometric_median",))
-def test_private_geometric_median_law():
-    rng = np.random.default_rng(19)
-
-    def check(factor):
-        for epsilon in (0.2, 1.0, 5.0):
-            for _ in range(30):
-                x, _ = sample(rng, 6, 2)
-                candidates = rng.uniform(-1, 1, (50, 2))
-                other = x.copy()
-                other[0] = -x[0] / np.linalg.norm(x[0])
-                law = []
-                for points in (x, other):
-                    score = -factor * epsilon / 4 * dp.distance_loss(candidates, points).sum(-1)
-                    law.append(score - np.logaddexp.reduce(score))
-                at_most(np.abs(law[0] - law[1]), epsilon)
-
-    check(1.0)
-    must_fail(check, 4.0)
-    x, _ = sample(rng, 5, 2)
-    candidates = np.array([[0.0, 0.0], [0.5, 0.5], [-1.0, 0.0]])
-    score = -0.5 * dp.distance_loss(candidates, x).sum(-1)
-    drawn = [
-        dp.private_geometric_median(x, candidates, epsilon=2.0, rng=rng)[0] for _ in range(4000)
-    ]
-    counts = [np.count_nonzero(np.array(drawn) == c) for c in candidates[:, 0]]
-    law = np.exp(score - np.logaddexp.reduce(score))
-    holds([stats.chisquare(counts, 4000 * law).pvalue > 1e-7] * 4000)
-
-
 @pytest.mark.claim("X-identification", by=("erm.identification_bound",))
 def test_identification():
     rng = np.random.default_rng(20)
@@ -704,7 +608,7 @@ def test_identification():
 
 @pytest.mark.claim("X-private-erm", by=("erm.erm_regularization", "erm.objective_perturbation"))
 def test_regret_of_the_perturbations():
-    """Mean regret of 200 fits a setting, with five standard errors, against the theorem."""
+    """Mean regret of 100 fits a setting, with five standard errors, against the theorem."""
     rng = np.random.default_rng(21)
     settings = ((100, 2, 1.0, 0.0), (300, 5, 0.5, 0.0), (200, 4, 1.0, 1e-5))
 
@@ -728,7 +632,7 @@ def test_regret_of_the_perturbations():
                     (dp.objective_perturbation, 1 / (2 * lam * n**2)),
                     (dp.output_perturbation, (loss.smoothness / d + lam) / 2),
                 ):
-                    found = [fit(x, y, **target, rng=rng) for _ in range(200)]
+                    found = [fit(x, y, **target, rng=rng) for _ in range(100)]
                     price *= (d if delta else d * (d + 1)) * found[0].scale ** 2
                     found = np.array([f.theta for f in found])
                     below(total(found) - total(best), factor * price)

@@ -16,8 +16,8 @@ from sklearn.svm import LinearSVC
 import dpnotes as dp
 from dpnotes import experiments, surveys
 
-# 9 audits of unchanged code make 2 one-sided Clopper-Pearson intervals each, and 3 tests of
-# Kolmogorov and Smirnov have this level too: 21 * 4e-8 = 8.4e-7 for a false alarm. One mean is
+# 7 audits of unchanged code make 2 one-sided Clopper-Pearson intervals each, and 2 tests of
+# Kolmogorov and Smirnov have this level too: 16 * 4e-8 = 6.4e-7 for a false alarm. One mean is
 # judged by six standard errors, 1e-9 by the normal law. (The two accuracy tests are no audits:
 # their bounds are about 4 standard errors below what was measured.) Seeds are fixed.
 LEVEL = 4e-8
@@ -54,7 +54,7 @@ METHODS = {
     "output, pure": (dp.output_perturbation, dict(epsilon=1.0, regularization=200.0)),
     "output, Gaussian": (
         dp.output_perturbation,
-        dict(epsilon=0.2, delta=0.1, regularization=200.0),
+        dict(epsilon=2.0, delta=0.05, regularization=200.0),
     ),
     "objective, pure": (
         dp.objective_perturbation,
@@ -62,7 +62,7 @@ METHODS = {
     ),
     "objective, Gaussian": (
         dp.objective_perturbation,
-        dict(epsilon=0.2, delta=0.1, regularization=500.0, loss=dp.huber_loss),
+        dict(epsilon=2.0, delta=0.05, regularization=500.0, loss=dp.huber_loss),
     ),
     "gradient descent": (
         dp.noisy_gradient_descent,
@@ -90,13 +90,10 @@ def test_audit_finds_no_violation_and_finds_half_the_noise(name, monkeypatch):
     centre, runs = 0.0, 3000
     if method is dp.output_perturbation:  # one optimum for each dataset: only the noise differs
         monkeypatch.setattr(dp.erm, "descend", solved_once())
-    if target[1] == 0:  # pure: the tail beyond the optimum of one neighbour
-        centre = dp.risk_minimum(
-            *POSITIVE,
-            loss=options.get("loss", dp.logistic_loss),
-            regularization=options["regularization"],
-        )[0]
-        runs = 1200
+    if "regularization" in options:  # where half the noise shows best: about one optimum
+        loss, lam = options.get("loss", dp.logistic_loss), options["regularization"]
+        centre, runs = dp.risk_minimum(*POSITIVE, loss=loss, regularization=lam)[0], 1200
+        centre *= 0.7 if target[1] else 1.0  # pure: the tail beyond it
     check = dict(event=lambda theta: theta > centre, rng=np.random.default_rng(31), runs=runs)
     assert not audit(run(method, options), POSITIVE, NEGATIVE, *target, **check)
     with monkeypatch.context() as patch:
@@ -137,19 +134,19 @@ def noisy(**changed):
 
 def test_output_perturbation_with_a_laplace_variable_a_coordinate_is_caught():
     one, two = neighbours(64)
-    options = dict(epsilon=1.0, regularization=200.0)
+    options = dict(epsilon=3.0, regularization=200.0)
     away = dp.risk_minimum(*one, regularization=200.0)
-    scale = dp.output_sensitivity(1, 200.0)
+    scale = dp.output_sensitivity(1, 200.0) / 3
 
     def event(theta):  # the likelier neighbour under independent Laplace noise, by a margin
-        return np.abs(theta + away).sum() - np.abs(theta - away).sum() > 1.5 * scale
+        return np.abs(theta + away).sum() - np.abs(theta - away).sum() > 4 * scale
 
     def fit(method):
         return lambda data, rng: method(*data, **options, rng=rng).theta
 
-    check = dict(event=event, rng=np.random.default_rng(34), runs=5000)
-    assert not audit(fit(noisy()), one, two, 1.0, 0.0, **check)
-    assert audit(fit(noisy(spherical_laplace=per_coordinate)), one, two, 1.0, 0.0, **check)
+    check = dict(event=event, rng=np.random.default_rng(34), runs=2000)
+    assert not audit(fit(noisy()), one, two, 3.0, 0.0, **check)
+    assert audit(fit(noisy(spherical_laplace=per_coordinate)), one, two, 3.0, 0.0, **check)
 
 
 def test_the_length_of_the_noise_is_gamma():
@@ -158,13 +155,13 @@ def test_the_length_of_the_noise_is_gamma():
     x, y = dp.clip_rows(rng.normal(size=(30, 6))), np.ones(30)
     optimum = dp.risk_minimum(x, y, regularization=0.3)
 
-    def level(method):
-        fits = [method(x, y, epsilon=0.7, regularization=0.3, rng=rng) for _ in range(3000)]
+    def level(method, runs):
+        fits = [method(x, y, epsilon=0.7, regularization=0.3, rng=rng) for _ in range(runs)]
         lengths = [np.linalg.norm(f.theta - optimum) / fits[0].scale for f in fits]
         return kstest(lengths, gamma(6).cdf).pvalue
 
-    assert level(noisy()) > LEVEL
-    assert level(noisy(spherical_laplace=per_coordinate)) < LEVEL
+    assert level(noisy(), 3000) > LEVEL
+    assert level(noisy(spherical_laplace=per_coordinate), 300) < LEVEL
 
 
 def test_solver_noise_hides_what_a_solver_says():
@@ -194,7 +191,7 @@ def test_solver_noise_hides_what_a_solver_says():
         "theta",
         descend=tell_tale,
     )
-    check = dict(event=digit, rng=rng, runs=2000)
+    check = dict(event=digit, rng=rng, runs=700)
     assert not audit(fit(right), two, one, 1.0, 0.0, **check)
     assert audit(fit(silent), two, one, 1.0, 0.0, **check)
 
@@ -212,7 +209,7 @@ def test_solver_noise_has_the_length_that_is_paid_for():
             return theta, size
 
         method = mutant(dp.objective_perturbation, right, wrong, descend=solver)
-        for _ in range(1500):
+        for _ in range(800):
             published.append(method(x, y, epsilon=2.0, regularization=0.5, rng=rng).theta)
         scale = 2 * dp.erm.RESIDUAL / (0.5 * 0.01 * 2.0)
         lengths = np.linalg.norm(np.array(published) - found, axis=1) / scale
@@ -308,62 +305,6 @@ def test_gradient_descent_never_asks_outside_of_the_ball():
     assert (longest(planted) > 1.05).all()
 
 
-def test_the_private_median_clips():
-    """Values outside of the interval count at its ends, and the answer stays inside."""
-    rng, values = np.random.default_rng(41), np.array([-50.0, -3.0, 0.2, 0.6, 9.0, 80.0])
-
-    def answers(method, values):
-        return np.array(
-            [method(values, epsilon=1.0, lower=0.0, upper=1.0, rng=rng) for _ in range(3000)]
-        )
-
-    def right(method):
-        found = answers(method, values)
-        inside = ((found >= 0) & (found <= 1)).all()
-        clipped = answers(dp.private_median, np.clip(values, 0, 1))
-        return inside and kstest(found, clipped).pvalue > LEVEL
-
-    assert right(dp.private_median)
-    planted = mutant(
-        dp.private_median,
-        'np.clip(np.ravel(real("values", values)), lower, upper)',
-        "np.ravel(values)",
-    )
-    with np.errstate(invalid="ignore"), pytest.raises((AssertionError, ValueError)):
-        assert right(planted)  # an exception that depends on the data is caught all the same
-
-
-# ------------------------------------------------------------------ private selection
-
-
-def test_audit_of_the_private_median():
-    thin = 0.02  # a thin middle beside a wide rest: the log ratio comes close to epsilon
-    one, two = [0.0, thin], [thin, 1.0]
-
-    def median(factor):
-        return lambda values, rng: dp.private_median(
-            values, epsilon=factor * 2.0, lower=0.0, upper=1.0, rng=rng
-        )
-
-    check = dict(event=lambda t: t < thin, rng=np.random.default_rng(32), runs=20_000)
-    assert not audit(median(1), one, two, 2.0, 0.0, **check)
-    assert audit(median(2), one, two, 2.0, 0.0, **check)
-
-
-def test_audit_of_the_private_geometric_median():
-    candidates = np.concatenate([[[1.0, 0.0]], np.tile([[-1.0, 0.0]], (30, 1))])
-
-    def median(factor):
-        return lambda points, rng: dp.private_geometric_median(
-            points, candidates, epsilon=factor * 2.0, rng=rng
-        )[0]
-
-    one, two = np.array([[1.0, 0.0]]), np.array([[-1.0, 0.0]])
-    check = dict(event=lambda t: t > 0, rng=np.random.default_rng(33), runs=8000)
-    assert not audit(median(1), one, two, 2.0, 0.0, **check)
-    assert audit(median(2), one, two, 2.0, 0.0, **check)
-
-
 def breast_cancer():
     x, target = load_breast_cancer(return_X_y=True)
     return dp.clip_rows((x - x.mean(0)) / x.std(0)), 2.0 * target - 1
@@ -414,8 +355,6 @@ def test_rows_and_labels_that_break_the_contract_are_refused():
             fit(x, y, **good, loss=dp.hinge_loss)
     with pytest.raises(ValueError, match="delta"):
         dp.noisy_gradient_descent(x, y, epsilon=1.0, delta=0.0, steps=3, rng=rng)
-    with pytest.raises(ValueError, match="upper"):
-        dp.private_median([1.0], epsilon=1.0, lower=1.0, upper=1.0, rng=rng)
     with pytest.raises(ValueError, match="bounded"):
         dp.noisy_gradient_descent(
             x, y, epsilon=1.0, delta=0.1, steps=3, loss=dp.zero_one_loss, rng=rng
@@ -481,7 +420,11 @@ def test_the_solver_always_certifies():
 def test_nesterov_arrives_where_newton_is_not_allowed_to(monkeypatch):
     rng = np.random.default_rng(43)
     x, y = dp.clip_rows(rng.normal(size=(40, 3))), rng.choice([-1.0, 1.0], 40)
-    monkeypatch.setattr(dp.minimise, "_along", lambda gradient, phi, step: phi + 1e-3)
+
+    def creep(gradient, phi, here, step):
+        return phi + 1e-3, gradient(phi + 1e-3)
+
+    monkeypatch.setattr(dp.minimise, "_along", creep)
     for loss in (dp.logistic_loss, dp.huber_loss, dp.squared_loss):
         for lam in (1e-3, 0.1, 3.0):
             nothing = np.zeros(3)
