@@ -32,9 +32,15 @@ class Integral:
             return 0.0, 0.0, 1e-300
         side = 1 if start[2] < log(0.5) else -1
         on = start if side > 0 else contour.saddle_at(self.parts, side, epsilon)
+        if on[2] < -40 and side < 0:
+            low = contour.least_delta(self.parts, epsilon, on[0])
+            if low >= 1 - 1e-15:
+                return low, 1.0, 1.0
         found = contour_delta(contour.line(self.parts, side, on, budget), side, epsilon)
         if is_wide(found, GOOD):
-            found = intersected(found, jumps_delta(self.parts, epsilon, start[2], budget))
+            near = abs(start[1] - epsilon) <= 0.01 * epsilon  # or the saddle points leap over it
+            guess = start[2] if near else jumps.log_tail_of_few(self.parts, epsilon)
+            found = intersected(found, jumps_delta(self.parts, epsilon, guess, budget))
         if is_wide(found, POOR):
             found = intersected(found, lattice_delta(self.parts, epsilon, start))
         if is_wide(found, POOR):
@@ -197,6 +203,7 @@ def lattice_delta(parts, epsilon, start):
     if spread is None:
         return None
     low, value, high = (exp(min(0.0, bound)) for bound in spread.log_bounds(epsilon))
+    high = max(high, 1e-300)  # it may underflow
     return low, min(max(value, low), high), high
 
 
@@ -235,7 +242,7 @@ def certain_delta(parts, epsilon, log_guess):
     """What holds of every composition: no less than any of its steps alone (post-processing), no
     more than Chernoff's bound, and near 1 no less than its mirror image allows."""
     alone = max(single(step).delta(epsilon)[0] for step, _ in parts)
-    low = max(alone, contour.least_delta(parts, epsilon))
+    low = max(alone, contour.least_delta(parts, epsilon, contour.saddle_at(parts, -1, epsilon)[0]))
     high = exp(min(0.0, contour.log_chernoff(parts, epsilon, log_guess) + log1p(1e-12)))
     high = max(high, 1e-300)
     return low, high, high
