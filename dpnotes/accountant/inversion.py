@@ -6,6 +6,7 @@ import numpy as np
 
 from . import contour, finite_sums, jumps, lattice, one_step
 from .enclosure import intersected, is_wide
+from .law import EPS
 from .step import Finite
 
 __all__ = []
@@ -39,7 +40,10 @@ class Integral:
         found = contour_delta(contour.line(self.parts, side, on, budget), side, epsilon)
         if is_wide(found, GOOD):
             near = abs(start[1] - epsilon) <= 0.01 * epsilon  # or the saddle points leap over it
-            guess = start[2] if near else jumps.log_tail_of_few(self.parts, epsilon)
+            guess = start[2]
+            if not near:
+                guess = jumps.log_tail_of_few(self.parts, epsilon)
+                budget = contour.Budget(contour.MOST_WORK // 20)
             found = intersected(found, jumps_delta(self.parts, epsilon, guess, budget))
         if is_wide(found, POOR):
             found = intersected(found, lattice_delta(self.parts, epsilon, start))
@@ -48,8 +52,7 @@ class Integral:
         return found
 
     def epsilon(self, delta):
-        differ = sum(k * log1p(-one_step.total_variation(step)) for step, k in self.parts)
-        if delta >= -expm1(differ):  # delta(0) <= 1 - prod (1 - TV): couple each step
+        if delta >= most_different(self.parts):
             return 0.0, 0.0, 0.0
         side = 1 if delta <= 0.5 else -1
         budget = contour.Budget()
@@ -238,13 +241,18 @@ def least_width(holds, size):
     return 1e-13 * size * 2.0**last
 
 
+def most_different(parts):
+    """A bound on delta(0), and so on every delta: 1 - prod (1 - TV); couple each step."""
+    return -expm1(sum(k * log1p(-one_step.total_variation(step)) for step, k in parts))
+
+
 def certain_delta(parts, epsilon, log_guess):
     """What holds of every composition: no less than any of its steps alone (post-processing), no
     more than Chernoff's bound, and near 1 no less than its mirror image allows."""
     alone = max(single(step).delta(epsilon)[0] for step, _ in parts)
     low = max(alone, contour.least_delta(parts, epsilon, contour.saddle_at(parts, -1, epsilon)[0]))
     high = exp(min(0.0, contour.log_chernoff(parts, epsilon, log_guess) + log1p(1e-12)))
-    high = max(high, 1e-300)
+    high = max(min(high, most_different(parts) * (1 + 4 * EPS)), low, 1e-300)
     return low, high, high
 
 

@@ -26,6 +26,7 @@ FEW = 4096  # values of a product of laws
 FFT_NOISE = 4.0  # norm-wise error of a transform, and of a power, in units of EPS
 WORK_OF_CELLS, PER_CELL = 500_000, 50  # work to move one step
 MOST_WORK = 8_000_000_000  # a hundred different steps on the longest lattice, some ten seconds
+ALIAS = 1e-13  # of delta at the saddle point is wrapped, at most; ``plan`` asks for 1e-14
 LAST_NOISE = 1e-11  # relative error of the probability of the largest loss of all
 STEEPEST = 30.0  # c times the spacing: beyond, the lattice is too coarse for the tilt
 CELL_NOISE = 1e-14  # relative error of the probabilities of one step: quadrature and round-off
@@ -227,7 +228,7 @@ def moved(parts, start):
         convolved(laws, grid, sign * lam)[0][inside] if lam else log_p[inside] for sign in (1, -1)
     ]
     relative = CELL_NOISE * rounds + EPS * (abs(log_mass) + abs(grid.c * start[1]))
-    log_alias = start[2] + np.log(1e-13) if grid.spacing * grid.size < grid.width else -np.inf
+    log_alias = start[2] + np.log(ALIAS) if grid.spacing * grid.size < grid.width else -np.inf
     whole = bool(grid.loss[inside][-1] + grid.spacing >= sum(k * step.top() for step, k in parts))
     found = curve(grid.loss[inside], log_p[inside])
     return Spread(found, lam, *both, grid.c, log_front, relative, log_alias, whole)
