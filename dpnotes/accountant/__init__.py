@@ -13,13 +13,26 @@ the cut of the line (``ceiling`` of each step, given its quadrature); what jumps
 (``jumps``); the move to a lattice and what it wraps (``lattice``); the last resort (post-processing
 and Chernoff's bound, ``inversion.certain_delta``).
 
-MODEL, with budgets above what was observed: elementary functions are right to 4 units of round-off;
-K of one step to 1e-15 relative, times the number of rounds; the round-off of the losses along a
-line is independent between its terms (``law.mean_phase``); the quadrature over outcomes, whose step
-comes from the bound 2 N(d) exp(-2 pi d/h) with N(d) summed on a mesh (``sampled_gaussian``), and
-Gauss-Legendre rules of 16 and 4 nodes (1e-14 a step, ``lattice.CELL_NOISE``); the transforms of the
-lattice (``lattice.FFT_NOISE``); classes of jumps end 24 widths out (``jumps.REACH``); binomial sums
-are cut 60 and 14 standard deviations from their centre (``finite_sums``).
+MODEL, with budgets above what was observed (EPS is 2^-52, and the page accounting lists the same):
+
+1. elementary functions, and sums of positive terms, are right to 4 EPS (closed forms: log delta to
+   45 EPS (1 + abs(log delta)), ``one_step.ROUNDING``);
+2. with K of all rounds, exp(K(c) - c e) is right to EPS (16 + 8 abs(K(c)) + abs(c e)), relatively
+   (``contour.Line.sums``); Chernoff's bounds leave 1e-12 of K;
+3. the round-off of the losses along a line is independent between its terms, 4 EPS times their
+   norm, up to a common part of 4 EPS times their sum (``law.mean_phase``);
+4. the quadrature over outcomes: at a real tilt the mesh is min(0.69 width, 0.42 sigma^2), for an
+   error near exp(-40) of K, which 2 covers (``sampled_gaussian._spacing``); along a line it comes
+   from the bound 2 N(d)/(exp(2 pi d/h) - 1) <= exp(-60) N, with N(d) summed on that mesh
+   (``_nodes``); windows end at exp(-60) of the peak. Gauss-Legendre rules, of 16 and 4 nodes, are
+   right to 1e-14 a step (``lattice.CELL_NOISE``);
+5. transforms of a lattice of k rounds: 4 EPS (5 + k) in norm (``FFT_NOISE``); its period keeps
+   Chernoff's bound on what is wrapped below 1e-14 of the saddle-point value of delta, and 1e-13 of
+   it is allowed for (``ALIAS``); the probability of the largest loss of all is right to 1e-11
+   (``LAST_NOISE``);
+6. a class of jumps ends 24 widths out, where its weight is below 1e-126 (``jumps.REACH``);
+7. binomial sums run over 60 terms and 14 standard deviations on both sides of their centre
+   (``two_losses``).
 """
 
 from .calibrate import calibrate

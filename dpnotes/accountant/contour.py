@@ -27,7 +27,8 @@ __all__ = []
 TOLERANCE = 1e-14  # of aliases and of the cut, relative to the tail
 MOST_WORK = 400_000_000  # of one query, about a second: nodes along lines times values of the loss
 MOST_NODES = 400_000
-MOST_VALUES = 1_000_000  # of the loss at a real z, for a line: it needs some 50 nodes at least
+MOST_VALUES = 300_000  # of the loss at a real z, for a line: 31 shifted ones are 150 MB
+CUT = 500  # work to find where to cut the line, for each of them: bounds along 31 shifted lines
 
 
 class Budget:
@@ -191,10 +192,9 @@ def log_chernoff(parts, epsilon, log_tail):
     return float(np.min(values - (1 - 4 * EPS) * c * epsilon))
 
 
-def least_delta(parts, epsilon):
+def least_delta(parts, epsilon, c):
     """A lower bound of delta(e), for where that is near 1: for -1 < c < 0,
     1 - delta(e) = E min(1, exp(e - L)) <= exp(K(c) - c e)."""
-    c = saddle_at(parts, -1, epsilon)[0]
     cumulant, shift = total_at(parts, c), c * epsilon
     bound = cumulant - shift + 1e-12 * abs(cumulant) + 4 * EPS * abs(shift)
     return -float(np.expm1(min(bound, 0.0))) * (1 - 2 * EPS)
@@ -245,15 +245,29 @@ def plan(parts, side, c, epsilon, log_tail):
 
 
 def cut_height(parts, c, variance, log_room, most):
-    """Least Y found, and its bound, with sup_{y>Y} |exp(K(c+iy) - K(c))| / (pi Y) <= e^log_room."""
+    """Least Y found, and its bound, with sup_{y>Y} |exp(K(c+iy) - K(c))| / (pi Y) <= e^log_room.
+
+    The bound falls with Y: the least of the heights least, 1.2 least, ... is found by bisection."""
     ceilings = [(k, step.ceiling(c)) for step, k in parts]
-    height = 5 / sqrt(variance + 1 / c**2)
-    while height <= most:
-        bound = sum(k * ceiling(height) for k, ceiling in ceilings) - np.log(np.pi * height)
-        if bound <= log_room:
-            return height, bound
-        height *= 1.2
-    return None, None
+    least = 5 / sqrt(variance + 1 / c**2)
+
+    def bound(n):
+        height = least * 1.2**n
+        return sum(k * ceiling(height) for k, ceiling in ceilings) - np.log(np.pi * height)
+
+    low, high = -1, int(log(max(most / least, 1.0)) / log(1.2))
+    if most < least or bound(high) > log_room:
+        return None, None
+    reach = 8
+    while low + reach < high:  # most lines are low ones
+        if bound(low + reach) <= log_room:
+            high = low + reach
+        else:
+            low, reach = low + reach, 2 * reach
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if bound(middle) <= log_room else (middle, high)
+    return least * 1.2**high, bound(high)
 
 
 def line(parts, side, start, budget=None):
@@ -261,7 +275,8 @@ def line(parts, side, start, budget=None):
     budget = budget or Budget()
     _, epsilon, log_tail = start
     c, period, rivals, variance = plan(parts, side, *start)
-    if not np.isfinite(period) or sum(step.work(c, 0.0) for step, _ in parts) > MOST_VALUES:
+    values = sum(step.work(c, 0.0) for step, _ in parts)
+    if not np.isfinite(period) or values > MOST_VALUES or not budget.takes(CUT * values):
         return None
     cumulant = total_at(parts, c)
     log_room = log_tail - (cumulant - c * epsilon) + np.log(TOLERANCE)

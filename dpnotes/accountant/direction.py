@@ -132,6 +132,8 @@ class Direction:
             return False
         if self.exact:
             return self.exact.meets(epsilon, delta, 1)
+        if epsilon >= self.top + _round_off_of_losses(self.parts, self.top):
+            return True
         curve, target = method(self.parts), (1 + EPS) * log(delta)
         if isinstance(curve, one_step.Single):
             return curve.log_bound(epsilon, 1) < target

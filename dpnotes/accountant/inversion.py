@@ -6,6 +6,7 @@ import numpy as np
 
 from . import contour, finite_sums, jumps, lattice, one_step
 from .enclosure import intersected, is_wide
+from .law import EPS
 from .step import Finite
 
 __all__ = []
@@ -32,9 +33,18 @@ class Integral:
             return 0.0, 0.0, 1e-300
         side = 1 if start[2] < log(0.5) else -1
         on = start if side > 0 else contour.saddle_at(self.parts, side, epsilon)
+        if on[2] < -40 and side < 0:
+            low = contour.least_delta(self.parts, epsilon, on[0])
+            if low >= 1 - 1e-15:
+                return low, 1.0, 1.0
         found = contour_delta(contour.line(self.parts, side, on, budget), side, epsilon)
         if is_wide(found, GOOD):
-            found = intersected(found, jumps_delta(self.parts, epsilon, start[2], budget))
+            near = abs(start[1] - epsilon) <= 0.01 * epsilon  # or the saddle points leap over it
+            guess = start[2]
+            if not near:
+                guess = jumps.log_tail_of_few(self.parts, epsilon)
+                budget = contour.Budget(contour.MOST_WORK // 20)
+            found = intersected(found, jumps_delta(self.parts, epsilon, guess, budget))
         if is_wide(found, POOR):
             found = intersected(found, lattice_delta(self.parts, epsilon, start))
         if is_wide(found, POOR):
@@ -42,8 +52,7 @@ class Integral:
         return found
 
     def epsilon(self, delta):
-        differ = sum(k * log1p(-one_step.total_variation(step)) for step, k in self.parts)
-        if delta >= -expm1(differ):  # delta(0) <= 1 - prod (1 - TV): couple each step
+        if delta >= most_different(self.parts):
             return 0.0, 0.0, 0.0
         side = 1 if delta <= 0.5 else -1
         budget = contour.Budget()
@@ -197,6 +206,7 @@ def lattice_delta(parts, epsilon, start):
     if spread is None:
         return None
     low, value, high = (exp(min(0.0, bound)) for bound in spread.log_bounds(epsilon))
+    high = max(high, 1e-300)  # it may underflow
     return low, min(max(value, low), high), high
 
 
@@ -231,13 +241,18 @@ def least_width(holds, size):
     return 1e-13 * size * 2.0**last
 
 
+def most_different(parts):
+    """A bound on delta(0), and so on every delta: 1 - prod (1 - TV); couple each step."""
+    return -expm1(sum(k * log1p(-one_step.total_variation(step)) for step, k in parts))
+
+
 def certain_delta(parts, epsilon, log_guess):
     """What holds of every composition: no less than any of its steps alone (post-processing), no
     more than Chernoff's bound, and near 1 no less than its mirror image allows."""
     alone = max(single(step).delta(epsilon)[0] for step, _ in parts)
-    low = max(alone, contour.least_delta(parts, epsilon))
+    low = max(alone, contour.least_delta(parts, epsilon, contour.saddle_at(parts, -1, epsilon)[0]))
     high = exp(min(0.0, contour.log_chernoff(parts, epsilon, log_guess) + log1p(1e-12)))
-    high = max(high, 1e-300)
+    high = max(min(high, most_different(parts) * (1 + 4 * EPS)), low, 1e-300)
     return low, high, high
 
 

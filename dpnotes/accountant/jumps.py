@@ -32,7 +32,7 @@ SPANS = (10.0, 50.0)  # of the losses of one class of jumps
 NOTHING = 33  # exp(-33) of delta may be left out,
 BARELY = 14  # and exp(-14) where there is no line for it
 REACH = 24.0  # widths, beyond which a class of jumps is cut off
-TERM, PLAN = 2_000_000, 500  # work to plan the line of one term: and for each value of its losses
+TERM, PLAN = 2_000_000, 2000  # work to plan the line of one term: and for each value of its losses
 SEVERAL = 8  # terms: then delta is reached by more than one jump
 MOST_TERMS = 120
 
@@ -260,6 +260,12 @@ def _lines(terms, log_omitted, epsilon, log_delta, spared, budget):
             return None
         lines.append(line)
     return Lines(tuple(lines), tuple(negligible), log_omitted) if lines else None
+
+
+def log_tail_of_few(parts, epsilon):
+    """log delta by the saddle point of the rounds without jumps, roughly."""
+    found = split(parts, min(SHARES[0] * epsilon, LARGE), SPANS[0], -60.0)
+    return contour.saddle_at(found[0][0], 1, epsilon)[2] if found else -60.0
 
 
 def first_epsilon(parts, log_delta):

@@ -15,16 +15,18 @@ import numpy as np
 from . import contour
 from .finite_sums import Curve, curve
 from .laplace import Laplace
-from .law import EPS, log_sum_exp
+from .law import EPS, Law, log_sum_exp
 from .step import Finite
 
 __all__ = []
 
-SIZE = 2**20  # of the FFT, at most
-MOST_CELLS = 500_000  # of one step
+SIZE = 2**19  # of the FFT, at most
+MOST_CELLS = 250_000  # of one step
+FEW = 4096  # values of a product of laws
 FFT_NOISE = 4.0  # norm-wise error of a transform, and of a power, in units of EPS
 WORK_OF_CELLS, PER_CELL = 500_000, 50  # work to move one step
 MOST_WORK = 8_000_000_000  # a hundred different steps on the longest lattice, some ten seconds
+ALIAS = 1e-13  # of delta at the saddle point is wrapped, at most; ``plan`` asks for 1e-14
 LAST_NOISE = 1e-11  # relative error of the probability of the largest loss of all
 STEEPEST = 30.0  # c times the spacing: beyond, the lattice is too coarse for the tilt
 CELL_NOISE = 1e-14  # relative error of the probabilities of one step: quadrature and round-off
@@ -133,6 +135,22 @@ def binned(law, grid, lam):
     return tilted / mass, top + np.log(mass), variance
 
 
+def joined(laws):
+    """Laws of few values that occur once, each product of up to ``FEW`` values as one: an exact
+    sum instead of two transforms, and of two moves."""
+    found, last = [], None
+    for law, k in sorted(laws, key=lambda one: (one[1], len(one[0].loss))):
+        if k == 1 and last is not None and len(last.loss) * len(law.loss) <= FEW:
+            sums = (np.add.outer(a, b).ravel() for a, b in zip(last[:2], law[:2], strict=True))
+            last = found[-1] = Law(*sums)
+        elif k == 1:
+            last = law
+            found.append(law)
+        else:
+            break
+    return [(law, 1) for law in found] + [(law, k) for law, k in laws if k > 1]
+
+
 def convolved(laws, grid, lam):
     """log of the probabilities of the sum on the grid's window (times E exp(lam X)), the log of the
     total tilted mass, and the tilted variance of X."""
@@ -149,14 +167,17 @@ def convolved(laws, grid, lam):
 
 @lru_cache(maxsize=4)
 def window(parts, start):
-    """The grid for a saddle point (c, e, log tail), fine, and as long as aliases demand; and for
-    each step the loss below which exp(-60) of its tilted law lies, by Chernoff's bound."""
+    """The grid for a saddle point (c, e, log tail), fine, and as long as aliases demand, or None if
+    that is without end; and for each step the loss below which exp(-60) of its tilted law lies, by
+    Chernoff's bound."""
     c, period, *_ = contour.plan(parts, 1, *start)
     width = sum(k * (step.top() - step.bottom()) for step, k in parts)
     least = [(step.cumulant_at(c) - 60) / c for step, _ in parts]
     ends = [step.extent(c) for step, _ in parts]
     longest = max(b - max(a, low) for (a, b), low in zip(ends, least, strict=True))
     period = 1.15 * min(period, width)
+    if not np.isfinite(period):
+        return None, least
     spacing = max(period / (SIZE - 64), longest / MOST_CELLS)
     unit = common_spacing(parts)
     if unit and unit > spacing:
@@ -182,6 +203,8 @@ def spread(parts, start):
     """Move the composition to a lattice and convolve, near the saddle point (c, e, log tail); None
     where that needs too fine a lattice, or too much work."""
     grid, _ = window(parts, start)
+    if grid is None:
+        return None
     work = PER_CELL * len(parts) * (grid.size + WORK_OF_CELLS)
     fine = grid.c * grid.spacing <= STEEPEST
     return moved(parts, start) if fine and work <= MOST_WORK else None
@@ -192,7 +215,7 @@ def moved(parts, start):
     """The same, whatever it costs."""
     grid, least = window(parts, start)
     pairs = zip(parts, least, strict=True)
-    laws = [(step.cells(grid.spacing, grid.c, low), k) for (step, k), low in pairs]
+    laws = joined([(step.cells(grid.spacing, grid.c, low), k) for (step, k), low in pairs])
     log_p, log_mass, variance = convolved(laws, grid, 0.0)
     rounds = sum(k for _, k in parts)
     count = min(grid.size, 1 / (2 * grid.c * grid.spacing) + 1)
@@ -205,7 +228,7 @@ def moved(parts, start):
         convolved(laws, grid, sign * lam)[0][inside] if lam else log_p[inside] for sign in (1, -1)
     ]
     relative = CELL_NOISE * rounds + EPS * (abs(log_mass) + abs(grid.c * start[1]))
-    log_alias = start[2] + np.log(1e-13) if grid.spacing * grid.size < grid.width else -np.inf
+    log_alias = start[2] + np.log(ALIAS) if grid.spacing * grid.size < grid.width else -np.inf
     whole = bool(grid.loss[inside][-1] + grid.spacing >= sum(k * step.top() for step, k in parts))
     found = curve(grid.loss[inside], log_p[inside])
     return Spread(found, lam, *both, grid.c, log_front, relative, log_alias, whole)

@@ -54,11 +54,15 @@ class Shifted(NamedTuple):
         """log of a bound on its integral for each angle (or for minus each), for heights from y on
         (or up to y)."""
         exponent = self.growth - way * y * self.phase
-        known, exponent = exponent.max(axis=1) < 700, np.minimum(exponent, 700.0)
-        excess = np.expm1(exponent) @ self.weights
-        small = np.log(np.maximum(np.exp(exponent) @ self.weights, 1e-300))
-        size = np.where(excess > -0.5, np.log1p(np.maximum(excess, -0.5)), small)
-        return np.where(known, size, np.inf)
+        known = exponent.max(axis=1) < 700
+        size = np.full(len(exponent), np.inf)
+        excess = np.expm1(exponent[known]) @ self.weights
+        size[known] = np.log1p(np.maximum(excess, -0.5))
+        small = np.flatnonzero(known)[excess < -0.5]
+        if small.size:
+            mass = np.exp(exponent[small]) @ self.weights
+            size[small] = np.log(np.maximum(mass, 1e-300))
+        return size
 
 
 def _merged(spans):

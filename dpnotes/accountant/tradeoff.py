@@ -7,7 +7,7 @@ a lower bound of f, and an e that is a little off costs accuracy and not safety.
 line is concave in exp(e): one search finds the best.
 """
 
-from math import exp, inf, log, sqrt
+from math import exp, log, sqrt
 
 import numpy as np
 from scipy.special import ndtri
@@ -39,18 +39,12 @@ def least_error(first, second, alpha):
     if alpha == 0:
         return max(0.0, 1 - second.infinite * (1 + 16 * EPS) - EPS * (second.infinite > 0))
 
-    def line(e):
+    def height(e):
         if e >= 0:
             cost = exp(min(log(alpha) + e, 700.0))
             return _missed(second, e) - cost * (1 + 4 * EPS * (1 + e)) - EPS
         room = 1 - alpha - (EPS if alpha < 0.5 else 0.0)  # exact from a half on
         return exp(e) * (room - first.delta(-e)[2]) * (1 - 4 * EPS)
-
-    def height(e):
-        try:
-            return line(e)
-        except (ArithmeticError, IndexError, ValueError):  # no delta there: a line less
-            return -inf
 
     if second.exact and hasattr(second.exact, "loss"):
         found = max(map(height, _vertices(second.exact, alpha)))
