@@ -63,12 +63,13 @@ def arguments():
     leaks.add_argument("folders", nargs="+", type=Path)
     changed = commands.add_parser("mutants", help="do the tests notice a changed answer?")
     changed.add_argument("name")
+    changed.add_argument("questions", nargs="*", help="only these questions")
     for command in (build, mark, zipped, leaks, changed):
         command.add_argument(
             "--masters", default=Path("assignments"), type=Path, help="the folder of masters"
         )
+    mark.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1))
     for command in (build, mark):
-        command.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1))
         command.add_argument("--cell-seconds", type=float, default=sandbox.Limits.cell_seconds)
         command.add_argument("--total-seconds", type=float, default=sandbox.Limits.total_seconds)
     return parser.parse_args()
@@ -81,7 +82,7 @@ def build(given, limits):
         master = masters.build(path, given.pages)
         points = sum(q.points for q in master.questions)
         print(f"{master.name}: {len(master.questions)} questions, {points:g} points")
-        problems += [] if given.no_check else check.complaints(path, limits, given.jobs)
+        problems += [] if given.no_check else check.complaints(path, limits)
     problems += [
         f"{where}: shows {name}, {q}" for where, name, q in leaks.find(given.masters, [given.pages])
     ]
@@ -130,7 +131,7 @@ def main():
     if given.command == "gradescope":
         return gradescope.write(given.name, given.masters, given.out)
     if given.command == "mutants":
-        return mutants.main(given.masters, given.name)
+        return mutants.main(given.masters, given.name, given.questions)
     limits = sandbox.Limits(given.cell_seconds, given.total_seconds)
     if given.command == "build":
         return build(given, limits)

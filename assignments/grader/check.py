@@ -4,11 +4,14 @@ import copy
 import json
 import re
 import tempfile
+import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
 
-from . import masters, run
+from . import judge, masters, run, sandbox, submissions
+from .session import Session
 
 MARKERS = re.compile(r"^[ \t]*### (?:BEGIN|END) SOLUTION\n?", re.M)
 
@@ -62,29 +65,47 @@ def spoiled(master, group):
     return notebook
 
 
-def grade(path, books, limits, jobs):
-    """{name: (lost questions, messages)} of some notebooks under the real grader."""
-    with tempfile.TemporaryDirectory() as folder:
-        handed_in = Path(folder) / "in"
-        handed_in.mkdir()
-        for name, book in books.items():
-            (handed_in / f"{name}.ipynb").write_text(json.dumps(book), encoding="utf-8")
-        results = run.grade(path.stem, handed_in, Path(folder) / "out", path.parent, limits, jobs)
-    return {name: (set(r["messages"]), r["messages"]) for name, r in results.items()}
+def marked(path, book, limits, folder):
+    """What the failed tests said of a notebook, from a run as an instructor would start it."""
+    (folder / "in").mkdir()
+    (folder / "in" / "ada.ipynb").write_text(json.dumps(book), encoding="utf-8")
+    results = run.grade(path.stem, folder / "in", folder / "out", path.parent, limits, 1)
+    return results["ada"]["messages"]
 
 
-def complaints(path, limits, jobs=2):
+def together(master, books, limits, folder):
+    """[what the failed tests said] of notebooks that run one after the other in one sandbox.
+
+    They are ours: none has to be kept away from the next, and one start serves all.
+    """
+    limits = replace(limits, total_seconds=limits.total_seconds * (1 + len(books)))
+    given, said = judge.namespace(master), []
+    launcher = sandbox.Bubblewrap(limits, sandbox.font_cache(folder / "out" / "fonts"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with Session(master.given, limits, launcher) as session:
+            for book in books:
+                file = folder / "book.ipynb"
+                file.write_text(json.dumps(book), encoding="utf-8")
+                steps = submissions.read("ada", file, [], master).steps
+                session.forget()
+                said.append(judge.untested(master))
+                judge.follow(session, steps, master, given, said[-1], [])
+    return said
+
+
+def complaints(path, limits):
     """Grade the master, the stubs and all wrong answers; say what is not as it must be."""
     master, wrong = masters.read(path), wrong_answers(path)
     automatic = {q.id for q in master.questions if not q.manual}
-    books = {"solved": solved(master), "stubs": master.student}
     shared = groups(wrong)
-    books |= {f"wrong {number}": spoiled(master, group) for number, group in enumerate(shared)}
-    lost = grade(path, books, limits, jobs)
-    found = [f"the master loses {q}: {message}" for q, message in lost["solved"][1].items()]
-    found += [f"the stubs earn {q}" for q in sorted(automatic - lost["stubs"][0])]
-    for number, group in enumerate(shared):
-        got = lost[f"wrong {number}"][0]
+    books = [master.student, *(spoiled(master, group) for group in shared)]
+    with tempfile.TemporaryDirectory() as name:
+        stubs, *lost = map(set, together(master, books, limits, Path(name)))
+        messages = marked(path, solved(master), limits, Path(name))
+    found = [f"the master loses {q}: {message}" for q, message in messages.items()]
+    found += [f"the stubs earn {q}" for q in sorted(automatic - stubs)]
+    for group, got in zip(shared, lost, strict=True):
         found += [
             f"{w['why']!r} does not cost {w['question']}" for w in group if w["question"] not in got
         ]

@@ -8,6 +8,7 @@ changes the answers.
 import hashlib
 import json
 import signal
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -102,32 +103,43 @@ def test(session, question, given):
     return ""
 
 
-def walk(session, submission, master, failed, log):
-    """Test each question where its test stands and, if that failed, at the end of the notebook,
-    there in a new process that remembers nothing of the first time."""
-    given, tried = {}, {}
+def untested(master):
+    """{question: what to say where its tests are never reached}."""
+    tests = [q.id for q in master.questions if not q.manual]
+    return dict.fromkeys(tests, "no code of this question was reached")
+
+
+def namespace(master):
+    """What the cells that everyone is given define, for the tests."""
+    given = {}
     for source in master.given:
         exec(compile(source, "given cell", "exec"), given)
-    by_id = {q.id: q for q in master.questions}
+    return given
 
-    def step(number, kind, body):
+
+def follow(session, steps, master, given, failed, log):
+    """Run cells, and test each question of `failed` where its test stands; right ones leave it."""
+    by_id, tried = {q.id: q for q in master.questions}, Counter()
+    for number, (kind, body) in enumerate(steps, 1):
         if kind == "run":
             error = session.run(body)
             log.append(f"cell {number}: {error or 'ran'}")
-        elif body in failed and tried.get(body, 0) < ATTEMPTS:
-            tried[body] = tried.get(body, 0) + 1
-            message = test(session, by_id[body], given)
-            log.append(f"question {body}: {message or 'all tests hold'}")
-            failed[body] = message
-            if not message:
+        elif body in failed and tried[body] < ATTEMPTS:
+            tried[body] += 1
+            failed[body] = test(session, by_id[body], given)
+            log.append(f"question {body}: {failed[body] or 'all tests hold'}")
+            if not failed[body]:
                 del failed[body]
 
-    for number, (kind, body) in enumerate(submission.steps, 1):
-        step(number, kind, body)
+
+def walk(session, submission, master, failed, log):
+    """Test each question where its test stands and, if that failed, at the end of the notebook,
+    there in a new process that remembers nothing of the first time."""
+    given = namespace(master)
+    follow(session, submission.steps, master, given, failed, log)
     if failed and session.tainted:
         session.stop()
-    for name in list(failed):
-        step(0, "test", name)
+    follow(session, [("test", q) for q in failed], master, given, failed, log)
 
 
 def mark(master, entry, limits, launcher):
@@ -137,10 +149,7 @@ def mark(master, entry, limits, launcher):
             submission = submissions.read(*entry, master)
     except Late:
         submission = submissions.unreadable(*entry, "Late")
-    log = []
-    failed = {
-        q.id: "no code of this question was reached" for q in master.questions if not q.manual
-    }
+    log, failed = [], untested(master)
     if any(step == "run" for step, _ in submission.steps):
         with Session(master.given, limits, launcher) as session:
             try:

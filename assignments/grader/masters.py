@@ -6,16 +6,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import jupytext
 import nbformat
-from nbgrader.preprocessors import (
-    CheckCellMetadata,
-    ClearHiddenTests,
-    ClearOutput,
-    ClearSolutions,
-    ComputeChecksums,
-    LockCells,
-)
 
 HIDDEN = re.compile(r"^### BEGIN HIDDEN TESTS\n(.*?)^### END HIDDEN TESTS\n?", re.M | re.S)
 ANSWER = "*Your answer here.*"
@@ -111,24 +102,28 @@ def question(cell, stripped, names):
 
 def student_version(notebook):
     """What students get: stubs, public tests, locks."""
+    from nbgrader import preprocessors as nb  # slow, and needed only where a master is read
+
     student, resources = copy.deepcopy(notebook), {}
     steps = [
-        ClearSolutions(text_stub=ANSWER),
-        ClearHiddenTests(),
-        ClearOutput(),
-        LockCells(),
-        ComputeChecksums(),
-        CheckCellMetadata(),
+        nb.ClearSolutions(text_stub=ANSWER),
+        nb.ClearHiddenTests(),
+        nb.ClearOutput(),
+        nb.LockCells(),
+        nb.ComputeChecksums(),
+        nb.CheckCellMetadata(),
     ]
     for step in steps:
         student, resources = step.preprocess(student, resources)
     for cell in student.cells:
         cell.source = cell.source.rstrip("\n")
-    return ComputeChecksums().preprocess(student, resources)[0]
+    return nb.ComputeChecksums().preprocess(student, resources)[0]
 
 
 def read(path):
     """Parse and check a master; errors say which cell is wrong."""
+    import jupytext  # slow, too
+
     notebook = jupytext.read(path, fmt="md:myst")
     for index, cell in enumerate(notebook.cells):
         complete(cell, index)
@@ -166,35 +161,27 @@ def rubrics(notebook):
     return found
 
 
+def assertions(source):
+    """The assertions of a test cell."""
+    return [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Assert)]
+
+
 def check(path, q):
     """A test without a message teaches nothing, a question without public tests surprises."""
-    silent = [
-        n.lineno
-        for s in (q.source, q.hidden)
-        if not q.manual
-        for n in ast.walk(ast.parse(s))
-        if isinstance(n, ast.Assert) and n.msg is None
-    ]
-    if silent:
-        raise ValueError(
-            f"{path}: question {q.id}: an assertion without a message (line {silent[0]})"
-        )
-    telling = (
-        []
-        if q.manual
-        else [
-            n.lineno
-            for n in ast.walk(ast.parse(q.hidden))
-            if isinstance(n, ast.Assert) and not isinstance(n.msg, ast.Constant)
-        ]
-    )
-    if telling:
-        raise ValueError(
-            f"{path}: question {q.id}: a hidden test's message must be a plain string, else it can "
-            f"tell its inputs (line {telling[0]})"
-        )
-    if not q.manual and (not q.hidden.strip() or "assert" not in q.source):
-        raise ValueError(f"{path}: question {q.id}: public and hidden tests are both needed")
+    if q.manual:
+        return
+    where, public, hidden = f"{path}: question {q.id}", assertions(q.source), assertions(q.hidden)
+    for n in public + hidden:
+        if n.msg is None:
+            raise ValueError(f"{where}: an assertion without a message (line {n.lineno})")
+    for n in hidden:
+        if not isinstance(n.msg, ast.Constant):
+            raise ValueError(
+                f"{where}: a hidden test's message must be a plain string, else it can tell its "
+                f"inputs (line {n.lineno})"
+            )
+    if not public or not q.hidden.strip():
+        raise ValueError(f"{where}: public and hidden tests are both needed")
 
 
 HEADER = """---
@@ -215,6 +202,8 @@ mystnb:
 
 def page(master):
     """The student version as a MyST page of the book, offered as a notebook too."""
+    import jupytext
+
     text = jupytext.writes(master.student, fmt="md:myst")
     body = text.split("---\n", 2)[2].lstrip("\n")
     title, _, rest = body.partition("\n")

@@ -22,7 +22,7 @@ import yaml
 from . import masters
 from .check import MARKERS
 
-MEMORY = 2 * 2**30  # bytes that a mutant may add
+MEMORY = 2**30  # bytes that a mutant may add
 SWAPS = {
     ast.Add: [ast.Sub], ast.Sub: [ast.Add], ast.Mult: [ast.Div], ast.Div: [ast.Mult],
     ast.Pow: [ast.Mult], ast.BitOr: [ast.BitAnd], ast.BitAnd: [ast.BitOr],
@@ -146,19 +146,31 @@ def accepted(space, mutant, tests, seconds):
     """Whether the tests accept a mutant, in a forked child with so much CPU time."""
     child = os.fork()
     if not child:
-        quiet = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(quiet, 1)
-        os.dup2(quiet, 2)
-        signal.setitimer(signal.ITIMER_PROF, seconds)  # ends the child where it is over
-        size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, size + MEMORY))
         try:
-            for source in (mutant.source, *tests):
-                exec(compile(source, "mutant", "exec"), space)
-        except BaseException:
+            tried(space, mutant, tests, seconds)
+            os._exit(0)
+        finally:  # whatever happens, the child must not go on as if it were its parent
             os._exit(1)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    end = time.monotonic() + 20 * seconds + 10  # by the clock: it may sleep
+    while not (done := os.waitpid(child, os.WNOHANG))[0]:
+        if time.monotonic() > end:
+            os.kill(child, signal.SIGKILL)
+            done = os.waitpid(child, 0)
+            break
+        time.sleep(0.002)
+    return os.waitstatus_to_exitcode(done[1]) == 0
+
+
+def tried(space, mutant, tests, seconds):
+    """Run a mutant and its tests, with limits; an exception where a test fails."""
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(quiet, 1)
+    os.dup2(quiet, 2)
+    signal.setitimer(signal.ITIMER_PROF, seconds)  # ends the child where it is over
+    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, size + MEMORY))
+    for source in (mutant.source, *tests):
+        exec(compile(source, "mutant", "exec"), space)
 
 
 def survivors(path, questions=()):
@@ -205,9 +217,9 @@ def report(folder, name, questions=()):
     return len(everyone), complaints
 
 
-def main(folder, name):
+def main(folder, name, questions=()):
     """Print what the list lacks; an error if it lacks anything."""
-    count, complaints = report(folder, name)
+    count, complaints = report(folder, name, questions)
     print(f"{name}: {count} mutants, {len(explained(folder, name))} survivors with a reason")
     if complaints:
         sys.exit("\n".join(complaints))

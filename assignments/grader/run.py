@@ -43,11 +43,11 @@ def bounded(megabytes):
     resource.setrlimit(resource.RLIMIT_AS, (size + megabytes * 2**20, hard))
 
 
-def work(pipe, master_path, entry, limits, launcher):
+def work(pipe, master, entry, limits, launcher):
     """One submission, in a process of its own; whatever goes wrong is its own affair."""
     bounded(limits.grader_mb)
     try:
-        result = judge.mark(masters.read(master_path), entry, limits, launcher)
+        result = judge.mark(master, entry, limits, launcher)
     except BaseException as error:
         result = lost(entry[0], f"{type(error).__name__}: {error}"[:300], traceback.format_exc())
     result["log"] = result["log"][:LOG]
@@ -61,12 +61,17 @@ def lost(student, reason, log=""):
             "plots": [], "flags": [FAILED, reason], "log": log}  # fmt: skip
 
 
-def supervised(context, master_path, entry, limits, launcher):
+def supervised(context, master, entry, limits, launcher):
     """The result of `work`, or why there is none."""
     ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=work, args=(theirs, master_path, entry, limits, launcher))
-    child.start()
-    theirs.close()
+    child = context.Process(target=work, args=(theirs, master, entry, limits, launcher))
+    try:
+        child.start()
+    except (EOFError, OSError) as error:  # no memory or no processes left on this machine
+        ours.close()
+        return lost(entry[0], f"no process could be started ({type(error).__name__})")
+    finally:
+        theirs.close()
     start = time.monotonic()
     try:
         if not ours.poll(limits.wall_seconds()):
@@ -77,6 +82,7 @@ def supervised(context, master_path, entry, limits, launcher):
         return lost(entry[0], f"its process ended with {child.exitcode}")
     finally:
         ours.close()
+        child.join(0.2)  # done, as a rule: then there is nothing to kill
         child.kill()
         child.join()
 
@@ -108,7 +114,7 @@ def grade(name, folder, out, masters_folder, limits, jobs=2, launcher=sandbox.Bu
         tqdm(total=len(entries), initial=len(results), unit="submission", disable=None) as bar,
     ):
         futures = {
-            pool.submit(supervised, context, path, entry, limits, start_student): entry[0]
+            pool.submit(supervised, context, master, entry, limits, start_student): entry[0]
             for entry in waiting
         }
         for future in as_completed(futures):

@@ -33,6 +33,7 @@ class Session:
         self.deadly, self.fatal = set(), {}  # cells and calls that ended the process
         self.starts, self.output, self.process, self.reason = 0, b"", None, "never started"
         self.tainted = False  # a hidden test has run in this process
+        self.ending = threading.Lock()
 
     def __enter__(self):
         return self
@@ -54,7 +55,8 @@ class Session:
         if self.process is None:
             return
         self.kill(self.process)
-        self.process.wait()
+        with self.ending:
+            self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
             try:
                 pipe.close()
@@ -64,10 +66,14 @@ class Session:
         self.process = None
 
     def kill(self, process):
-        try:
-            os.killpg(process.pid, 9)  # in the sandbox the first process takes all others with it
-        except ProcessLookupError:
-            pass
+        """End a process and its group; in the sandbox the first takes all others with it.
+
+        Only `stop` takes a dead process off the system's list, after this: until then no other
+        process can get its number, so that nobody else can be hit.
+        """
+        with self.ending:
+            if process.returncode is None:
+                os.killpg(process.pid, 9)
 
     def drain(self, process):
         """Read all that is printed, keep the beginning."""
@@ -77,7 +83,7 @@ class Session:
 
     def watch(self, process):
         """Kill at the deadline, and when all processes together use too much memory."""
-        while process.poll() is None:
+        while not ended(process):
             if time.monotonic() > self.deadline:
                 self.reason = "took too long"
             elif (relatives := family(process.pid)) and (
@@ -112,7 +118,7 @@ class Session:
 
     def alive(self):
         """Start, or start again and replay what ran before."""
-        if self.process and self.process.poll() is not None:
+        if self.process and ended(self.process):
             self.stop()  # it was ended between two questions
         while self.process is None:
             self.start()
@@ -140,6 +146,10 @@ class Session:
             self.deadly.add(len(self.done) - 1)
             return f"the cell {gone}"
         return f"{reply['error']}: {reply.get('message', '')}" if "error" in reply else ""
+
+    def forget(self):
+        """What ran so far is not run again after a restart: another notebook begins."""
+        self.done, self.deadly, self.fatal = [], set(), {}
 
     def begin_test(self):
         self.alive()
@@ -189,6 +199,14 @@ def student_error(name, message):
     )(message)
     error.name = name
     return error
+
+
+def ended(process):
+    """Whether a process has ended; it stays on the system's list until it is waited for."""
+    try:
+        return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:  # `stop` was faster
+        return True
 
 
 def family(pid):

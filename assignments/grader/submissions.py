@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-import jupytext
 import nbformat
 
 from .masters import ANSWER, PACKAGE, bound, used
@@ -120,6 +119,8 @@ def parse(path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if path.suffix == ".md":
+            import jupytext  # slow, and most submissions are notebooks
+
             notebook = jupytext.reads(text, fmt="md:myst")
         else:
             notebook = nbformat.reads(text, as_version=4)

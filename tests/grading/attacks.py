@@ -11,16 +11,9 @@ import os
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from assignments.grader.check import solved
-from hostile import FULL, FUNCTIONS, NONE, answer, case, cell_of, cheat, extra
+from hostile import ENDED, FULL, FUNCTIONS, NONE, case, cell_of, cheat, extra
 
 HOOK = "import signal, struct\nG = signal.getsignal(signal.SIGALRM).__globals__\nreal = G['send']\n"
-ENDED = "a cell ended Python or ran too long"
-
-answer(
-    "class D(dict):\n    def items(self):\n        return ((i * (2**61 - 1), 0) for i in range(400_000))\n"
-    "def smallest_epsilon(p, q):\n    return D(a=1)",
-    18, name="colliding keys",
-)  # fmt: skip
 extra(
     HOOK + "def bomb(stream, message):\n"
     "    data = b'{\"id\":%d,\"value\":[' % message['id'] + b'{\"\":0},' * 4_500_000 + b'0]}'\n"
@@ -34,20 +27,6 @@ extra(
     "G['send'] = shout",
     FULL, name="endless errors",
 )  # fmt: skip
-extra(
-    "import os\nfor i in range(40):\n    fd = os.memfd_create('m')\n"
-    "    for _ in range(60):\n        os.write(fd, b'0' * 2**20)\nprint('memfd WORKS')",
-    FULL, name="memory files",
-)  # fmt: skip
-extra(
-    "import ctypes\nlibc = ctypes.CDLL(None)\nlibc.shmat.restype = ctypes.c_void_p\n"
-    "for i in range(40):\n    n = libc.shmget(0, 64 * 2**20, 0o1600)\n"
-    "    if n >= 0:\n        print('shm WORKS')\n        ctypes.memset(libc.shmat(n, None, 0), 1, 64 * 2**20)",
-    FULL, "mentions ctypes", name="System V memory",
-)  # fmt: skip
-extra(
-    "for i in range(400_000):\n    open(f'/tmp/{i}', 'w').close()", FULL, ENDED, name="many files"
-)
 cheat(
     HOOK + "def forge(stream, message):\n"
     "    if 'found' in message:\n        message['found'] |= {name: {'function': True} for name in ('abs', 'largest_gap', 'laplace_cdf', 'np')}\n"
@@ -60,14 +39,6 @@ cheat(
     "    if 'found' in message:\n        message['found'] = {name: {'error': 'spied' * 10**6} for name in message['found']}\n"
     "    real(stream, message)\nG['send'] = forge",
     name="forged errors of names",
-)  # fmt: skip
-answer(
-    "def smallest_epsilon(p, q):\n    raise ValueError('x')\nready = lambda rng, n: rng.standard_exponential(n)",
-    18, "samples with standard_exponential", name="ready-made sampler",
-)  # fmt: skip
-extra(
-    "import dpnotes as d\nrr = d.randomized_response",
-    FULL, "calls dpnotes in a cell of its own", name="package in a helper cell",
 )  # fmt: skip
 
 
@@ -92,7 +63,9 @@ def proof_in_an_added_cell(notebook, master):
 @case(FULL)
 def plots_and_names_of_tests(notebook, master):
     notebook.cells.append(
-        new_code_cell("plt.loglog(epsilons, errors)\nprint('plotted', len(errors))")
+        new_code_cell(
+            "import matplotlib.pyplot as plt\nplt.loglog(epsilons, errors)\nprint('plotted', len(errors))"
+        )
     )
     notebook.cells[-1].outputs = [new_output("display_data", {"image/png": "iVBORw0KGgo="})]
 
@@ -110,12 +83,18 @@ FILES = {
 }
 
 
-def write(folder, master):
-    """Files and folders; returns {student: (points, flags)}."""
+def write_endless(folder, master):
+    """What takes endless time or memory to read; returns {student: (points, flags)}."""
     expected = {}
     for name, text in FILES.items():
         (folder / name).write_text(text)
         expected[name[:-3]] = (NONE, ("unreadable notebook",))
+    return expected
+
+
+def write(folder, master):
+    """Files and folders; returns {student: (points, flags)}."""
+    expected = {}
     with open(folder / "sparse.ipynb", "wb") as file:
         file.truncate(6 * 2**30)
     expected["sparse"] = (NONE, ("unreadable notebook",))

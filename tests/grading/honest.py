@@ -1,6 +1,7 @@
 """Thirty ways in which honest students write right answers to the `laplace` assignment.
 
-Each replaces answers, or adds cells; all get full marks and no flag.
+Each replaces answers, or adds cells; all get full marks and no flag. Styles of different answers
+share a notebook.
 """
 
 # ruff: noqa: E501
@@ -188,6 +189,26 @@ style(
 )
 
 MENTIONS = {"multiprocessing": ["mentions multiprocessing"]}  # a flag asks for a look, no more
+MENTIONS |= {"text": ["text cells outside of the answers: look into the notebook"]}
+CHAIN = {"2b", "2c", "3b"}  # each of these answers calls the one before
+
+
+def apart(one, other):
+    """Whether two styles can share a notebook: no answer, nor the chain, is changed by both."""
+    first, second = set(STYLES[one][1]), set(STYLES[other][1])
+    return not first & second and not (first & CHAIN and second & CHAIN)
+
+
+def notebooks():
+    """The styles in as few notebooks as a greedy choice finds."""
+    shared = []
+    for name in sorted(STYLES, key=lambda name: not set(STYLES[name][1]) & CHAIN):
+        fitting = [names for names in shared if all(apart(name, other) for other in names)]
+        if fitting:
+            min(fitting, key=len).append(name)
+        else:
+            shared.append([name])
+    return shared
 
 
 def change(notebook, name):

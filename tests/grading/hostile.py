@@ -1,7 +1,11 @@
 """Submissions that a grader meets: honest ones, damaged ones, and attempts to break, cheat or spy.
 
 Each is made from the student version of the `laplace` assignment by a small function of its cells.
-`CASES` maps a student's name to (function, points by tests, flags that must be there).
+`CASES` maps a student's name to (function, points by tests, flags that must be there), `ENDLESS` the
+same for those that must be cut off and that run with a short limit of time: none of them has a right
+answer, so that nothing depends on how fast the machine is. Harmful cells share a notebook where one
+cannot hide another: `LINES` says what the log must say of each, `MESSAGES` what the feedback says of
+each odd answer.
 """
 
 # ruff: noqa: E501
@@ -19,14 +23,15 @@ FUNCTIONS = [
     "smallest_epsilon", "respond", "estimate", "laplace_noise", "private_histogram",
     "worst_errors", "mean_worst_error",
 ]  # fmt: skip
-CASES = {}
+CASES, ENDLESS, LINES, MESSAGES = {}, {}, {}, {}
+ENDED = "a cell ended Python or ran too long"
 
 
-def case(points, *flags, name=None):
-    """Register a function that changes a notebook (or returns the text of a file)."""
+def case(points, *flags, name=None, among=CASES):
+    """Register a function that changes a notebook."""
 
     def register(function):
-        CASES[name or function.__name__] = (function, points, flags)
+        among[name or function.__name__] = (function, points, flags)
         return function
 
     return register
@@ -53,6 +58,19 @@ def extra(source, points, *flags, name):
     case(points, *flags, name=name)(lambda notebook, master: add_first(notebook, source))
 
 
+def cells(sources, points, *flags, name, among=CASES):
+    """Harmful cells, {source: pattern of the log}, before all answers, or the stubs if `NONE`."""
+    LINES[name] = sources
+
+    def change(notebook, master):
+        if points == NONE:
+            unsolve(notebook, master)
+        for source in reversed(sources):
+            add_first(notebook, source)
+
+    case(points, *flags, name=name, among=among)(change)
+
+
 def cheat(source, *flags, name):
     """No answers, but a cell, before and after the tests, that tries to get points all the same."""
 
@@ -64,13 +82,17 @@ def cheat(source, *flags, name):
     case(NONE, *flags, name=name)(change)
 
 
-def answer(source, points, *flags, name):
-    """A perfect submission whose first answer is replaced."""
+def answers(sources, points, *flags, name, among=CASES):
+    """Some answers, {question: (source, pattern of the feedback)}, that are odd and earn nothing."""
+    MESSAGES[name] = {question: pattern for question, (_, pattern) in sources.items()}
 
     def change(notebook, master):
-        cell_of(notebook, "1a").source = source
+        if points == NONE:
+            unsolve(notebook, master)
+        for question, (source, _) in sources.items():
+            cell_of(notebook, question).source = source
 
-    case(points, *flags, name=name)(change)
+    case(points, *flags, name=name, among=among)(change)
 
 
 @case(FULL)
@@ -90,82 +112,137 @@ def partial(notebook, master):
             cell.source = empty.source
 
 
-answer("def smallest_epsilon(p, q:\n  return", 18, name="syntax error")
-answer("def smallest_epsilon(p, q):\n    while True:\n        pass", 18, name="loop in a function")
-answer("def smallest_epsilon(p, q):\n    raise SystemExit", 18, name="SystemExit in a function")
-answer(
-    "import os\ndef smallest_epsilon(p, q):\n    os._exit(0)",
-    18,
-    "mentions os._exit",
-    name="exit in a function",
+EPS, RR, EST = (
+    "def smallest_epsilon(p, q):\n",
+    "def respond(bits, epsilon, rng):\n",
+    "def estimate(reports, epsilon):\n",
 )
-answer(
-    "def smallest_epsilon(p, q):\n    raise ValueError('<script>alert(1)</script>')",
-    18,
-    name="markup in a message",
+LAP, HIST = (
+    "def laplace_noise(scale, size, rng):\n",
+    "def private_histogram(counts, epsilon, neighbours, rng):\n",
 )
-answer(
-    "def smallest_epsilon(p, q):\n    return smallest_epsilon(q, p)", 18, name="endless recursion"
+WORST, MEAN = (
+    "def worst_errors(k, scale, beta):\n",
+    "def mean_worst_error(counts, epsilons, repeats, rng):\n",
 )
-answer("def smallest_epsilon(p, q):\n    return np.ones(2 * 10**8)", 18, name="enormous answer")
-answer("def smallest_epsilon(p, q):\n    return object()", 18, name="answer of no use")
-answer("def smallest_epsilon(p, q):\n    return None", 18, name="no answer")
-answer("smallest_epsilon = 5", 18, name="a number instead of a function")
-answer("def smallest_epsilon(p, q):\n    return float('nan')", 18, name="nan")
-answer(
-    "def smallest_epsilon(p, q):\n"
-    "    known = {(0.75, 0.25): np.log(3), (0.5, 0.5): 0.0 if q[0] == 0.5 else np.inf}\n"
-    "    if tuple(p) in known:\n        return known[tuple(p)]\n"
-    "    raise ValueError(f'spied {list(p)} {list(q)}')",
-    18, name="public answers by heart",
+
+answers(
+    {
+        "1a": ("def smallest_epsilon(p, q:\n  return", "not defined"),
+        "1b": (RR + "    return object()", "type object can't be handed in"),
+        "1c": (EST + "    raise ValueError('<script>alert(1)</script>')", "ValueError"),
+        "3a": ("worst_errors = 5", "your result could not be used"),
+        "3b": (MEAN + "    return None", "."),
+    },
+    5, name="odd answers",
+)  # fmt: skip
+answers(
+    {
+        "1a": (EPS + "    return smallest_epsilon(q, p)", "RecursionError"),
+        "1b": (RR + "    raise SystemExit", "your code raised"),
+        "1c": (EST + "    return float('nan')", "."),
+        "3a": (WORST + "    raise KeyboardInterrupt", "your code raised"),
+        "3b": ("import numpy as np\n" + MEAN + "    return np.ones(2 * 10**8)", "your code"),
+    },
+    5, name="more odd answers",
+)  # fmt: skip
+answers(
+    {
+        "1a": (
+            EPS + "    known = {(0.75, 0.25): np.log(3), (0.5, 0.5): 0.0 if q[0] == 0.5 else np.inf}\n"
+            "    if tuple(p) in known:\n        return known[tuple(p)]\n"
+            "    raise ValueError(f'spied {list(p)} {list(q)}')",
+            "a test that is not shown",
+        ),
+        "1b": (
+            "import sys\n" + RR + "    frame, seen = sys._getframe(), []\n"
+            "    while frame:\n        seen.append(frame.f_code.co_filename)\n        frame = frame.f_back\n"
+            "    print('frames', seen)\n    raise ValueError",
+            "your code",
+        ),
+    },
+    16, "mentions f_back", name="answers by heart, looks at callers",
+)  # fmt: skip
+answers(
+    {"1a": ("import os\n" + EPS + "    os._exit(0)", "your code (was|ended)")},
+    18, "mentions os._exit", "a call ended Python or ran too long", name="exit in a function",
+)  # fmt: skip
+answers(
+    {"1a": ("import time\n" + EPS + "    time.sleep(10**6)", "took too long|ran too long")},
+    18, "a call ended Python or ran too long", name="sleeps in a function",
 )  # fmt: skip
 
-extra("while True:\n    pass", FULL, name="infinite loop")
-extra(
-    "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass",
-    FULL, "a cell ended Python or ran too long", name="loop that swallows interrupts",
+cells(
+    {
+        "import sys\nsys.exit(3)": "SystemExit",
+        "raise KeyboardInterrupt": "KeyboardInterrupt",
+        "input('your name?')": "Error",
+        "import warnings\nwarnings.warn('careful')\nimport sys\nprint('hello', file=sys.stderr)": "ran",
+        "import subprocess\nsubprocess.Popen(['sleep', '98765'], start_new_session=True)": "ran",
+        "import socket\n"
+        "for address in [('127.0.0.1', PORT), ('192.0.2.1', 80)]:\n"
+        "    try:\n        socket.create_connection(address, 2)\n        print('network REACHED')\n"
+        "    except OSError as error:\n        print('network shut', error)": "ran",
+        "import os, sys\n"
+        "for folder in ['/', '/usr', '/etc', '/grader', '/dev/shm', sys.prefix, sys.base_prefix, os.path.dirname(np.__file__), '..', '../..']:\n"
+        "    try:\n        open(folder + '/forged.txt', 'w').write('forged')\n        print('WROTE', folder)\n"
+        "    except OSError:\n        print('could not write', folder)": "ran",
+        "import os\nfor i in range(40):\n    fd = os.memfd_create('m')\n"
+        "    for _ in range(60):\n        os.write(fd, b'0' * 2**20)\nprint('memfd WORKS')": "PermissionError",
+        "import ctypes\nlibc = ctypes.CDLL(None)\nlibc.shmat.restype = ctypes.c_void_p\n"
+        "for i in range(40):\n    n = libc.shmget(0, 64 * 2**20, 0o1600)\n"
+        "    if n >= 0:\n        print('shm WORKS')\n        ctypes.memset(libc.shmat(n, None, 0), 1, 64 * 2**20)": "ran",
+        "import dpnotes as d\nrr = d.randomized_response": "ran",
+        "ready = lambda rng, n: rng.standard_exponential(n)": "ran",
+        "import time\ntime.sleep(10**6)": "TimeoutError",
+        "open('/tmp/big', 'wb').write(b'0' * 10**9)": "OSError",
+    },
+    FULL, "mentions subprocess", "mentions socket", "mentions ctypes",
+    "calls dpnotes in a cell of its own", "samples with standard_exponential",
+    name="cells that do no harm in the end",
 )  # fmt: skip
-extra("while True:\n    print('endless ' * 1000)", FULL, name="endless output")
-extra(
-    "hoard = []\nwhile True:\n    hoard.append(np.ones(10**6))", FULL,
-    "a cell ended Python or ran too long", name="memory bomb",
+cells(
+    {
+        "import os\nos._exit(0)": "the cell ended",
+        "import os\nos.kill(-1, 9)": "the cell ended",
+        "import ctypes\nctypes.string_at(0)": "the cell ended",
+        "import os\nos.closerange(0, 1000)": "ran|the cell ended",
+    },
+    FULL, ENDED, "mentions os.kill", "mentions ctypes", name="cells that end Python",
+)  # fmt: skip
+cells(
+    {
+        "hoard = []\nwhile True:\n    hoard.append(np.ones(10**6))": "the cell used too much memory|MemoryError",
+        "for i in range(400_000):\n    open(f'/tmp/{i}', 'w').close()": "the cell made too many files",
+    },
+    FULL, ENDED, name="cells that take all",
 )  # fmt: skip
 extra("import os\nwhile True:\n    os.fork()", FULL, "mentions os.fork", name="fork bomb")
-extra("import sys\nsys.exit(3)", FULL, name="sys.exit")
-extra("import os\nos._exit(0)", FULL, "a cell ended Python or ran too long", name="os._exit")
-extra("import os\nos.kill(-1, 9)", FULL, "mentions os.kill", name="kills everything")
-extra("import os\nos.closerange(0, 1000)", FULL, name="closes all files")
-extra("raise KeyboardInterrupt", FULL, name="interrupts itself")
-extra("import time\ntime.sleep(10**6)", FULL, name="sleeps")
-extra("input('your name?')", FULL, name="asks")
-extra("import ctypes\nctypes.string_at(0)", FULL, "mentions ctypes", name="segmentation fault")
 extra(
-    "import warnings\nwarnings.warn('careful')\nimport sys\nprint('hello', file=sys.stderr)",
-    FULL,
-    name="warnings and stderr",
-)
-extra(
-    "import subprocess\nsubprocess.Popen(['sleep', '98765'], start_new_session=True)",
-    FULL,
-    "mentions subprocess",
-    name="background process",
-)
-extra(
-    "import socket\n"
-    "for address in [('127.0.0.1', PORT), ('192.0.2.1', 80)]:\n"
-    "    try:\n        socket.create_connection(address, 2)\n        print('network REACHED')\n"
-    "    except OSError as error:\n        print('network shut', error)",
-    FULL, "mentions socket", name="network",
+    "%matplotlib inline\nimport matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()", FULL,
+    name="magics and plots",
 )  # fmt: skip
-extra(
-    "import os, sys\n"
-    "for folder in ['/', '/usr', '/etc', '/grader', '/dev/shm', sys.prefix, sys.base_prefix, os.path.dirname(np.__file__), '..', '../..']:\n"
-    "    try:\n        open(folder + '/forged.txt', 'w').write('forged')\n        print('WROTE', folder)\n"
-    "    except OSError:\n        print('could not write', folder)",
-    FULL, name="writes to the system",
+
+cells(
+    {
+        "while True:\n    pass": "TimeoutError",
+        "while True:\n    print('endless ' * 1000)": "TimeoutError",
+        "import time\ntime.sleep(10**6)": "TimeoutError",
+        "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass": "the cell took too long",
+    },
+    NONE, ENDED, name="endless cells", among=ENDLESS,
 )  # fmt: skip
-extra("open('/tmp/big', 'wb').write(b'0' * 10**9)", FULL, name="fills the disk")
-extra("%matplotlib inline\nplt.plot([1, 2])\nplt.show()", FULL, name="magics and plots")
+answers(
+    {
+        "1a": (EPS + "    while True:\n        pass", "took too long"),
+        "1c": (
+            "class D(dict):\n    def items(self):\n        return ((i * (2**61 - 1), 0) for i in range(400_000))\n"
+            + EST + "    return D(a=1)",
+            ".",
+        ),
+    },
+    NONE, "a call ended Python or ran too long", name="endless answers", among=ENDLESS,
+)  # fmt: skip
 
 cheat(
     "np.isclose = np.allclose = lambda *a, **k: True\nimport scipy.stats\nscipy.stats.kstest = None",
@@ -221,12 +298,6 @@ cheat(
     "            found.append(os.path.join(folder, name))\n"
     "print('searched and found', found)\nprint('environment', sorted(os.environ))",
     name="searches the disk",
-)  # fmt: skip
-answer(
-    "import sys\ndef smallest_epsilon(p, q):\n    frame, seen = sys._getframe(), []\n"
-    "    while frame:\n        seen.append(frame.f_code.co_filename)\n        frame = frame.f_back\n"
-    "    print('frames', seen)\n    raise ValueError",
-    18, "mentions f_back", name="looks at its callers",
 )  # fmt: skip
 
 
@@ -300,7 +371,7 @@ def names_deleted_at_the_end(notebook, master):
 
 @case(FULL)
 def imports_deleted(notebook, master):
-    notebook.cells = [c for c in notebook.cells if "import matplotlib" not in c.source]
+    notebook.cells = [c for c in notebook.cells if "import numpy" not in c.source]
 
 
 @case(FULL)
@@ -315,19 +386,13 @@ def huge(notebook, master):
     notebook.cells[1].outputs = [output]
 
 
-@case(FULL, name='=HYPERLINK("http://example.org")')
-def formula(notebook, master):
-    pass
+def words_alone(notebook, master):
+    """No code: nothing is started for these."""
+    notebook.cells = [new_markdown_cell("ε ≤ log 3 🎓")]
 
 
-@case(FULL, name="Zoë Ünïcødé 🎓 李雷")
-def unicode_name(notebook, master):
-    cell_of(notebook, "1a").source += "\n# ε ≤ log 3 🎓"
-
-
-@case(FULL, name="n" * 200)
-def long_name(notebook, master):
-    pass
+for odd_name in ('=HYPERLINK("http://example.org")', "Zoë Ünïcødé 🎓 李雷", "n" * 200):
+    case(NONE, name=odd_name)(words_alone)
 
 
 TEXTS = {
@@ -340,16 +405,22 @@ TEXTS = {
 }  # fmt: skip
 
 
-def write(folder, master, port):
-    """Write all submissions into a folder; returns {student: (points, flags)}."""
+def notebooks(folder, master, cases, port=0):
+    """Write these submissions into a folder; returns {student: (points, flags)}."""
     expected = {}
-    for name, (change, points, flags) in CASES.items():
+    for name, (change, points, flags) in cases.items():
         notebook = solved(master)
         change(notebook, master)
         text = json.dumps(notebook).replace("PORT", str(port))
         name = name.replace("/", "∕")
         (folder / f"{name}.ipynb").write_text(text, encoding="utf-8")
         expected[name] = (points, flags)
+    return expected
+
+
+def write(folder, master, port):
+    """Write all that are not endless."""
+    expected = notebooks(folder, master, CASES, port)
     for name, text in TEXTS.items():
         (folder / f"{name}.ipynb").write_text(text)
         expected[name] = (NONE, ("unreadable notebook",))

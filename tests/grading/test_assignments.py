@@ -1,8 +1,6 @@
 """Masters under the real grader, their student versions, and the search for leaks."""
 
-import copy
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -12,24 +10,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from assignments.grader import check, leaks, masters, sandbox, submissions
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-
-from assignments.grader import check, gradescope, leaks, masters, sandbox, submissions  # noqa: E402
-
 PATHS = sorted((ROOT / "assignments").glob("*.md"))
 PAGES = ROOT / "chapters" / "assignments"
 NAMES = [path.stem for path in PATHS]
-
-
-@pytest.fixture
-def bubblewrap():
-    try:
-        sandbox.check()
-    except sandbox.SandboxError as problem:
-        if os.environ.get("CI"):
-            pytest.fail(f"grading must be tested in CI: {problem}")
-        pytest.skip(f"grading needs bubblewrap: {problem}")
 
 
 @pytest.fixture(scope="module")
@@ -115,28 +101,20 @@ def built(folder, *sources):
     )
     pages = "\n".join(source.stem for source in sources)
     (folder / "index.md").write_text(f"# Course\n\n```{{toctree}}\n{pages}\n```\n")
-    command = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        "-q",
-        "-b",
-        "html",
-        str(folder),
-        str(folder / "html"),
-    ]
-    subprocess.run(command, check=True, capture_output=True)
+    html = str(folder / "html")
+    command = [sys.executable, "-m", "sphinx", "-q", "-b", "html", str(folder), html]
+    subprocess.run(command, check=True, capture_output=True, timeout=900)
     return folder / "html"
 
 
 def test_leaks_are_seen_when_a_master_is_in_the_book(tmp_path):
-    clean = built(tmp_path / "clean", PAGES / "laplace.md")
-    assert leaks.find(ROOT / "assignments", [clean]) == []
-    found = leaks.find(
-        ROOT / "assignments", [built(tmp_path / "leaky", ROOT / "assignments" / "laplace.md")]
-    )
+    """A site with one page as it should be and one master: only the master is found."""
+    site = built(tmp_path, PAGES / "gaussian.md", ROOT / "assignments" / "laplace.md")
+    assert (site / "gaussian.html").exists()
+    found = leaks.find(ROOT / "assignments", [site])
     where = {Path(file).name for file, _, _ in found}
     assert {"laplace.html", "laplace.md.txt"} <= where
+    assert not any("gaussian" in name for name in where)
     questions = {question for _, name, question in found if name == "laplace"}
     assert {"1a", "test-1a", "2a"} <= questions
 
@@ -164,27 +142,6 @@ def test_masters_need_messages_and_hidden_tests(tmp_path):
         masters.read(tmp_path / "open.md")
 
 
-def test_private_folder_and_a_master_that_is_wrong(bubblewrap, tmp_path):
-    """A course of one's own: the same command, another folder; a mistake in a master stops it."""
-    (tmp_path / "mine" / "wrong").mkdir(parents=True)
-    for file in ("laplace.md", "wrong/laplace.yml"):
-        text = (ROOT / "assignments" / file).read_text()
-        text = (
-            text.replace("np.log1p(-2 * np.abs(u))", "np.log1p(-np.abs(u))")
-            if file == "laplace.md"
-            else "[]"
-        )
-        (tmp_path / "mine" / file.replace("laplace", "week1")).write_text(text)
-    command = [sys.executable, "-m", "assignments.grader", "build"]
-    command += ["--masters", tmp_path / "mine", "--pages", tmp_path / "pages"]
-    done = subprocess.run(list(map(str, command)), cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode != 0
-    assert "week1: the master loses 2b" in done.stderr
-    assert "week1: no wrong answer for 1a" in done.stderr
-    assert (tmp_path / "pages" / "week1.md").exists()
-    assert (tmp_path / "pages" / "downloads" / "week1.ipynb").exists()
-
-
 def test_wrong_answers_that_share_a_notebook_do_not_hide_each_other():
     wrong = yaml.safe_load((ROOT / "assignments" / "wrong" / "laplace.yml").read_text())
     shared = check.groups(wrong)
@@ -201,23 +158,3 @@ def test_the_masters_answers_earn_no_flags(read, name, tmp_path):
     (tmp_path / f"{name}.ipynb").write_text(json.dumps(check.solved(read[name])))
     handed_in = submissions.read("ada", tmp_path / f"{name}.ipynb", [], read[name])
     assert handed_in.flags == []
-
-
-def test_gradescope_zip(bubblewrap, read, tmp_path):
-    """Unpacked as Gradescope does it, its entry point marks a submission."""
-    gradescope.write("laplace", ROOT / "assignments", tmp_path / "autograder.zip")
-    with zipfile.ZipFile(tmp_path / "autograder.zip") as archive:
-        assert {"setup.sh", "run_autograder", "assignments/laplace.md"} <= set(archive.namelist())
-        assert not any(name.startswith("assignments/gaussian") for name in archive.namelist())
-        archive.extractall(tmp_path / "source")
-    book = copy.deepcopy(check.solved(read["laplace"]))
-    next(c for c in book.cells if c.id == "1a").source = "pass"
-    (tmp_path / "submission").mkdir()
-    (tmp_path / "submission" / "laplace.ipynb").write_text(json.dumps(book))
-    command = [sys.executable, "-m", "assignments.grader.gradescope", "laplace"]
-    command += [str(tmp_path / "submission"), str(tmp_path / "results.json")]
-    subprocess.run(command, cwd=tmp_path / "source", check=True, capture_output=True)
-    results = json.loads((tmp_path / "results.json").read_text())
-    scores = {test["name"]: test["score"] for test in results["tests"]}
-    assert scores.pop("Question 1a") == 0
-    assert sum(scores.values()) == 18

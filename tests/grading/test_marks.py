@@ -1,16 +1,11 @@
 """Marks by hand survive spreadsheets, absences, second thoughts and mistakes."""
 
 import json
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-
-from assignments.grader import marks, report, run, sandbox, summary  # noqa: E402
+from assignments.grader import marks, report, run, sandbox, summary
 
 Q = [SimpleNamespace(id="2a", points=6.0, manual=True, answer="", rubric=""),
      SimpleNamespace(id="1a", points=2.0, manual=False)]  # fmt: skip

@@ -1,0 +1,68 @@
+"""Shared by the grading tests: the sandbox or why there is none, a light master, a list of fonts."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from assignments.grader import masters, sandbox  # noqa: E402
+
+# the laplace assignment without what makes a start slow (pandas, statsmodels, plots): most tests
+# start some dozens of students' processes and ask the same of a light assignment
+LIGHTER = [
+    ("import matplotlib.pyplot as plt\n", ""),
+    ("from statsmodels.datasets import randhie\n", ""),
+    ('randhie.load_pandas().data["mdvis"].to_numpy().astype(int)', "np.repeat(np.arange(78), 9)"),
+]
+PLOT = ("fig, ax = plt.subplots()\n", "plt.show()\n")
+
+
+@pytest.fixture(scope="session")
+def bubblewrap():
+    try:
+        sandbox.check()
+    except sandbox.SandboxError as problem:
+        if os.environ.get("CI") and sys.platform == "linux":
+            pytest.fail(f"grading must be tested in CI: {problem}")
+        pytest.skip(f"grading needs bubblewrap: {problem}")
+
+
+@pytest.fixture(scope="session")
+def light(tmp_path_factory):
+    """A folder of masters with the light `laplace` in it."""
+    text = (ROOT / "assignments" / "laplace.md").read_text()
+    for heavy, lighter in LIGHTER:
+        assert heavy in text
+        text = text.replace(heavy, lighter)
+    first, last = PLOT
+    text = text[: text.index(first)] + text[text.index(last) + len(last) :]
+    folder = tmp_path_factory.mktemp("masters")
+    (folder / "laplace.md").write_text(text)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def master(light):
+    return masters.read(light / "laplace.md")
+
+
+@pytest.fixture(scope="session")
+def fonts(tmp_path_factory):
+    """Matplotlib's list of fonts, made once."""
+    return sandbox.font_cache(tmp_path_factory.mktemp("fonts"))
+
+
+@pytest.fixture
+def new_out(fonts, tmp_path):
+    """A maker of folders for results in which the list of fonts lies already."""
+
+    def make(name):
+        shutil.copytree(fonts, tmp_path / name / "fonts")
+        return tmp_path / name
+
+    return make

@@ -1,0 +1,184 @@
+"""The commands as an instructor starts them: stopped, in parts, refused, for Gradescope."""
+
+import copy
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import psutil
+import pytest
+
+import hostile
+from assignments.grader import gradescope, sandbox
+from assignments.grader.check import solved
+
+pytestmark = pytest.mark.usefixtures("bubblewrap")
+ROOT = Path(__file__).resolve().parents[2]
+LONGEST = 900  # seconds of any command here, on however slow a machine
+
+
+def grader(*arguments, check=True, **options):
+    """Run the command to its end."""
+    command = [sys.executable, "-m", "assignments.grader", *map(str, arguments)]
+    options = {"cwd": ROOT, "text": True, "timeout": LONGEST, **options}
+    return subprocess.run(command, check=check, capture_output=True, **options)
+
+
+def grade(masters, folder, out, *more):
+    return ["grade", "--masters", masters, "laplace", folder, out, *more]
+
+
+def started(*arguments):
+    """Start the command, in a session of its own."""
+    command = [sys.executable, "-m", "assignments.grader", *map(str, arguments)]
+    return subprocess.Popen(command, cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL)
+
+
+def few(folder, master):
+    folder.mkdir()
+    for name in ("ada", "ben", "eve", "kim"):
+        (folder / name).mkdir()
+        notebook = solved(master)
+        if name == "eve":
+            hostile.unsolve(notebook, master)
+        (folder / name / "laplace.ipynb").write_text(json.dumps(notebook))
+
+
+@pytest.fixture(scope="module")
+def table(master, light, tmp_path_factory):
+    """A small class and its table, marked at once."""
+    folder = tmp_path_factory.mktemp("class")
+    few(folder / "in", master)
+    grader(*grade(light, folder / "in", folder / "out"))
+    return folder / "in", (folder / "out" / "grades.csv").read_bytes()
+
+
+def test_stopped_and_started_again(table, light, new_out):
+    """Killed at three moments (before any result, after one, after two): the same table."""
+    folder, at_once = table
+    out = new_out("out")
+    command = grade(light, folder, out)
+    sign, results = out / "assignment.txt", out / "results"
+    for moment in (0, 1, 2):
+        stopped = started(*command, "--jobs", "1")
+        wait_for(lambda n=moment: sign.exists() and len(list(results.glob("*.json"))) >= n)
+        os.killpg(stopped.pid, signal.SIGKILL)
+        stopped.wait(60)
+        assert not (out / "grades.csv").exists()
+    grader(*command)
+    table = (out / "grades.csv").read_bytes()
+    assert table == at_once
+    assert table.count(b"\n") == 5 or table.count(b"\r\n") == 5
+
+    by_hand = table.decode().replace("ada,laplace.ipynb,2,2,2,,3", "ada,laplace.ipynb,2,2,2,5.5,3")
+    assert by_hand != table.decode()
+    (out / "grades.csv").write_bytes(by_hand.encode())
+    grader(*command)
+    assert (out / "grades.csv").read_bytes() == by_hand.encode()
+    assert "5.5 of 6" in (out / "feedback" / "ada.html").read_text()
+
+
+def test_a_class_marked_in_four_parts_gives_the_same_table(table, light, new_out):
+    folder, at_once = table
+    out = new_out("out")
+    for number in (3, 1, 4, 2):
+        grader(*grade(light, folder, out, "--part", f"{number}/4"))
+        assert not (out / "grades.csv").exists()
+    grader(*grade(light, folder, out))
+    assert (out / "grades.csv").read_bytes() == at_once
+
+
+def test_a_killed_grader_leaves_nothing_running(master, light, tmp_path, new_out):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    notebook = solved(master)
+    hostile.add_first(notebook, "import time\nwhile True:\n    time.sleep(1)")
+    (folder / "ada.ipynb").write_text(json.dumps(notebook))
+    for end in (signal.SIGTERM, signal.SIGKILL):
+        main = started(*grade(light, folder, new_out(f"out {end}")))
+        below = wait_for(lambda pid=main.pid: inside_of(pid))
+        main.send_signal(end)
+        main.wait(60)
+        wait_for(lambda found=below: not any(p.is_running() for p in found))
+
+
+def inside_of(pid):
+    """The processes that run a student's Python below this one."""
+    found = psutil.Process(pid).children(recursive=True)
+    return found if any("inside.py" in " ".join(p.cmdline()) for p in found) else []
+
+
+def wait_for(what, seconds=300):
+    """The first answer that is not empty."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if answer := what():
+                return answer
+        except psutil.Error:
+            pass
+        time.sleep(0.05)
+    raise AssertionError("waited in vain")
+
+
+def test_refuses_without_bubblewrap(table, light, tmp_path, new_out):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "ada.ipynb").write_bytes((table[0] / "ada" / "laplace.ipynb").read_bytes())
+    bare = {**os.environ, "PATH": str(tmp_path)}
+    command = grade(light, tmp_path / "in", new_out("out"))
+    refused = grader(*command, check=False, env=bare)
+    assert refused.returncode != 0
+    assert "bubblewrap is missing" in refused.stderr
+    assert not (tmp_path / "out" / "grades.csv").exists()
+    grader(*command, "--unsafe", env=bare)
+    assert b",20," in (tmp_path / "out" / "grades.csv").read_bytes()
+
+
+def test_masters_within_reach_are_refused(tmp_path):
+    with pytest.raises(sandbox.SandboxError, match="students' code can read"):
+        sandbox.keep_out([sys.prefix + "/share/laplace.md"])
+    sandbox.keep_out([tmp_path, ROOT / "assignments"])
+
+
+def test_private_folder_and_a_master_that_is_wrong(light, tmp_path):
+    """A course of one's own: the same command, another folder; a mistake in a master stops it."""
+    (tmp_path / "mine" / "wrong").mkdir(parents=True)
+    text = (light / "laplace.md").read_text()
+    assert "np.log1p(-2 * np.abs(u))" in text
+    text = text.replace("np.log1p(-2 * np.abs(u))", "np.log1p(-np.abs(u))")
+    (tmp_path / "mine" / "week1.md").write_text(text)
+    (tmp_path / "mine" / "wrong" / "week1.yml").write_text("[]")
+    pages = tmp_path / "pages"
+    done = grader("build", "--masters", tmp_path / "mine", "--pages", pages, check=False)
+    assert done.returncode != 0
+    assert "week1: the master loses 2b" in done.stderr
+    assert "week1: no wrong answer for 1a" in done.stderr
+    assert (pages / "week1.md").exists()
+    assert (pages / "downloads" / "week1.ipynb").exists()
+
+
+def test_gradescope_zip(master, light, tmp_path):
+    """Unpacked as Gradescope does it, its entry point marks a submission."""
+    gradescope.write("laplace", light, tmp_path / "autograder.zip")
+    with zipfile.ZipFile(tmp_path / "autograder.zip") as archive:
+        assert {"setup.sh", "run_autograder", "assignments/laplace.md"} <= set(archive.namelist())
+        assert not any(name.startswith("assignments/gaussian") for name in archive.namelist())
+        archive.extractall(tmp_path / "source")
+    book = copy.deepcopy(solved(master))
+    next(c for c in book.cells if c.id == "1a").source = "pass"
+    (tmp_path / "submission").mkdir()
+    (tmp_path / "submission" / "laplace.ipynb").write_text(json.dumps(book))
+    command = [sys.executable, "-m", "assignments.grader.gradescope", "laplace"]
+    command += [str(tmp_path / "submission"), str(tmp_path / "results.json")]
+    subprocess.run(
+        command, cwd=tmp_path / "source", check=True, capture_output=True, timeout=LONGEST
+    )
+    results = json.loads((tmp_path / "results.json").read_text())
+    scores = {test["name"]: test["score"] for test in results["tests"]}
+    assert scores.pop("Question 1a") == 0
+    assert sum(scores.values()) == 18

@@ -1,0 +1,196 @@
+"""The grader against submissions that break, cheat and spy (hostile.py, attacks.py)."""
+
+import csv
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+import attacks
+import hostile
+from assignments.grader import files, sandbox, submissions
+from assignments.grader import run as runner
+
+pytestmark = pytest.mark.usefixtures("bubblewrap")
+HARMLESS = "cells that do no harm in the end"
+NAMES = [name.replace("/", "∕") for name in hostile.CASES]
+OTHERS = [
+    *hostile.TEXTS, "renamed", "empty folder", "link.ipynb", "sparse", "nested",
+    "ada (ada.ipynb)", "ada (ada.md)", "ada (laplace.ipynb)", "ada (ada.ipynb) (2)",
+]  # fmt: skip
+# nothing here needs much memory, and two at a time must fit into a small machine
+PATIENT = sandbox.Limits(cell_seconds=20, total_seconds=600, memory_mb=400)
+SHORT = sandbox.Limits(cell_seconds=1, total_seconds=300, memory_mb=400, read_seconds=2)
+
+
+@pytest.fixture(scope="module")
+def run(master, light, tmp_path_factory):
+    """Most submissions graded once: results, expectations, the folder of the run."""
+    folder, out = tmp_path_factory.mktemp("SUBMISSIONS"), tmp_path_factory.mktemp("graded")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        expected = hostile.write(folder, master, server.getsockname()[1])
+        expected |= attacks.write(folder, master)
+        results = runner.grade("laplace", folder, out, light, PATIENT, jobs=2)
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    # too deep for Python's own
+    subprocess.run(["rm", "-rf", folder / "nested"], check=True, timeout=60)
+    return results, expected, out, folder
+
+
+@pytest.fixture(scope="module")
+def endless(master, light, tmp_path_factory):
+    """The endless ones, with limits that cut them off soon."""
+    folder, out = tmp_path_factory.mktemp("SUBMISSIONS"), tmp_path_factory.mktemp("endless")
+    expected = hostile.notebooks(folder, master, hostile.ENDLESS)
+    expected |= attacks.write_endless(folder, master)
+    return runner.grade("laplace", folder, out, light, SHORT, jobs=2), expected, out, folder
+
+
+def log(out, student):
+    return (out / "logs" / f"{files.file_name(student)}.txt").read_text()
+
+
+def feedback(out, student):
+    return (out / "feedback" / f"{files.file_name(student)}.html").read_text()
+
+
+def check(run, student):
+    results, expected, out, _ = run
+    points, flags = expected[student]
+    result = results[student]
+    assert sum(s or 0 for s in result["scores"].values()) == points, result["log"]
+    for flag in flags:
+        assert any(flag in found for found in result["flags"]), result["flags"]
+    assert feedback(out, student).startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("student", NAMES + OTHERS)
+def test_right_marks(run, student):
+    check(run, student)
+
+
+@pytest.mark.parametrize("student", [*hostile.ENDLESS, *(n[:-3] for n in attacks.FILES)])
+def test_endless_ones_end(endless, student):
+    check(endless, student)
+
+
+def lines(run, student, master):
+    """{source of a cell: what the log says of it}"""
+    results, _, _, folder = run
+    steps = submissions.read(student, folder / f"{student}.ipynb", [], master).steps
+    said = {}
+    for line in results[student]["log"].split("printed:\n")[0].splitlines():
+        if found := re.match(r"cell (\d+): (.*)", line):
+            said[steps[int(found[1]) - 1][1]] = found[2]
+    return said
+
+
+def test_the_log_says_what_became_of_each_cell(run, endless, master):
+    for student, patterns in hostile.LINES.items():
+        said = lines(endless if student in hostile.ENDLESS else run, student, master)
+        for source, pattern in patterns.items():
+            (line,) = [text for cell, text in said.items() if cell.split("PORT")[0] in source or
+                       source.split("PORT")[0] in cell]  # fmt: skip
+            assert re.match(pattern, line), (source, line)
+
+
+def test_the_feedback_says_what_became_of_each_answer(run, endless):
+    for student, patterns in hostile.MESSAGES.items():
+        results = (endless if student in hostile.ENDLESS else run)[0]
+        for question, pattern in patterns.items():
+            assert results[student]["scores"][question] == 0, (student, question)
+            assert re.search(pattern, results[student]["messages"][question]), (student, question)
+
+
+def test_honest_work_gets_no_flags(run):
+    for student in ("perfect", "untouched", "partial", "huge"):
+        assert run[0][student]["flags"] == []
+
+
+def test_memory_that_no_limit_counts_is_refused(run):
+    out = run[2]
+    assert "WORKS" not in log(out, HARMLESS)
+    assert len(log(out, "endless errors")) < 50_000
+
+
+def test_what_hidden_tests_ask_is_not_told(run):
+    page = feedback(run[2], "tells_hidden_inputs")
+    assert "spied" not in page and "0.9" not in page
+
+
+def test_forged_texts_are_cut(run):
+    assert len(feedback(run[2], "forged errors of names")) < 10_000
+
+
+def test_proofs_in_added_cells_reach_the_marker(run):
+    page = (run[2] / "by-hand" / "2a.html").read_text()
+    assert "second cell." in page
+    assert "BEGIN SOLUTION" not in page and "1 point: the density" in page
+
+
+def test_names_of_public_tests_can_be_plotted(run):
+    assert "plotted 6" in log(run[2], "plots_and_names_of_tests")
+    assert "data:image/png;base64,iVBOR" in (run[2] / "by-hand" / "3c.html").read_text()
+
+
+def test_two_sources_of_one_student_are_visible(run):
+    for name in ("ada (ada.ipynb) (2)", "ada (ada.md)", "ada (laplace.ipynb)"):
+        assert "3 submissions of ada" in run[0][name]["flags"]
+
+
+def test_grades_table(run, master):
+    results, expected, out, _ = run
+    with open(out / "grades.csv", newline="", encoding="utf-8") as file:
+        rows = {row["student"]: row for row in csv.DictReader(file)}
+    assert len(rows) == len(expected)
+    assert rows["perfect"]["automatic"] == "20"
+    assert rows["perfect"]["of"] == "30"
+    manual = [q.id for q in master.questions if q.manual]
+    assert manual == ["2a", "3c"]
+    assert all(row[q] == "" for row in rows.values() for q in manual)
+    assert not any(name.startswith("=") for name in rows)
+
+
+def test_nothing_reached_the_network_or_the_system(run):
+    out = run[2]
+    assert log(out, HARMLESS).count("network shut") == 2
+    assert "REACHED" not in log(out, HARMLESS)
+    written = log(out, HARMLESS)
+    assert written.count("could not write") == 9
+    assert re.findall("WROTE (.*)", written) == ["/dev/shm"], "its own, for process pools"
+    assert not Path("/dev/shm/forged.txt").exists()
+    assert not list(Path(sys.prefix).glob("forged.txt"))
+    assert not [p for p in psutil.process_iter(["cmdline"]) if "98765" in (p.info["cmdline"] or [])]
+
+
+def test_nothing_of_the_course_is_in_sight(run):
+    out = run[2]
+    searched = log(out, "searches the disk")
+    assert "searched and found []" in searched
+    assert "SUBMISSIONS" not in searched
+    frames = re.findall(r"frames .*", log(out, "answers by heart, looks at callers"))
+    assert frames
+    assert not any("tests of" in line for line in frames)
+
+
+def test_feedback_has_no_hidden_test(run, master):
+    results, _, out, _ = run
+    hidden = [line for q in master.questions for line in q.hidden.splitlines() if len(line) > 30]
+    for student in results:
+        page = feedback(out, student)
+        assert not any(line in page for line in hidden)
+        assert "<script" not in page
+    assert "a test that is not shown" in feedback(out, "answers by heart, looks at callers")
+    assert "spied" not in feedback(out, "answers by heart, looks at callers")
+    assert "&lt;script&gt;" in feedback(out, "odd answers")
+
+
+def test_feedback_teaches(run):
+    assert "NotImplementedError" in feedback(run[2], "untouched")
+    assert "is not defined" in feedback(run[2], "odd answers")
