@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from operator import attrgetter
 
 import pytest
@@ -15,6 +16,7 @@ FINISHED = ledger.finished()
 SLIPS = {"typo", "wrong", "underived"}
 
 
+@cache
 def marked_claims():
     """(claim id, names after ``by=``) of every claim mark in tests/claims."""
     found = []
@@ -42,10 +44,14 @@ def problems(claim, page, marked):
         yield "a slip without a correction"
 
 
+@cache
+def read(name):
+    return lint.Page.read(ROOT / "chapters" / f"{name}.md")
+
+
 @pytest.mark.parametrize("claim", FINISHED, ids=lambda claim: claim["id"])
 def test_claim_is_stated_sourced_and_tested(claim):
-    page = lint.Page.read(ROOT / "chapters" / f"{claim['page']}.md")
-    assert list(problems(claim, page, {name for name, _ in marked_claims()})) == []
+    assert list(problems(claim, read(claim["page"]), {name for name, _ in marked_claims()})) == []
 
 
 def test_ids_are_unique_and_every_mark_is_in_the_ledger():
