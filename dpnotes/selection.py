@@ -135,7 +135,7 @@ def bounded_range(epsilon, points=40):
 def bounded_range_delta(epsilon, k, target_epsilon):
     """Least delta at `target_epsilon` of k rounds of range `epsilon`, all fixed beforehand.
 
-    The worst of k + 1 coins with losses t, t - epsilon (X-bounded-range; Dong, Durfee and Rogers
+    The worst of k coins with losses t, t - epsilon (X-bounded-range; Dong, Durfee and Rogers
     2020). Not for adaptive rounds. Scalars, k <= 2000.
     """
     epsilon = scalar("epsilon", within("epsilon", epsilon, 1e-6, 500.0))
@@ -144,7 +144,7 @@ def bounded_range_delta(epsilon, k, target_epsilon):
     low = np.arange(k + 1.0)  # how many rounds have the loss t - epsilon
     ways = gammaln(k + 1) - gammaln(low + 1) - gammaln(k - low + 1)
     worst = 0.0
-    for t in np.unique(np.clip((target + (low + 1) * epsilon) / (k + 1), 0.0, epsilon)):
+    for t in np.unique(np.clip((target + low[1:] * epsilon) / (k + 1), 0.0, epsilon)):
         high = np.expm1(t - epsilon) / np.expm1(-epsilon)  # chance of the loss t
         log_mass = ways + xlogy(k - low, high) + xlog1py(low, -high)
         excess = -np.expm1(np.minimum(target - k * t + low * epsilon, 0.0))
