@@ -3,8 +3,8 @@
 The data are a histogram over a finite universe, `rows` people in all, and that number is public:
 neighbours replace one row. A linear query is a vector of values in [0, 1], one for each element
 of the universe; its answer is the mean over the rows and changes by at most 1/rows. `queries` is
-a (k, universe) array, or anything with `queries @ weights`, `queries[i]` and `len`: `Marginals`.
-SmallDB is in `selection`. Samplers draw floating-point noise and are for study.
+a (k, universe) array or `Marginals`. SmallDB is in `selection`. Samplers draw floating-point
+noise and are for study.
 """
 
 from itertools import combinations
@@ -76,6 +76,7 @@ def laplace_queries(histogram, queries, *, epsilon, delta=0.0, rng):
     Scale k/(rows epsilon), or by advanced composition if delta > 0 and that is less.
     """
     histogram, rows = _counts(histogram)
+    queries = _queries(queries, len(histogram))
     scale = 1 / (rows * _round_epsilon(epsilon, len(queries), delta))
     return queries @ (histogram / rows) + check.generator("rng", rng).laplace(
         0.0, scale, len(queries)
@@ -92,7 +93,7 @@ def laplace_queries_error(rows, queries, *, epsilon, delta=0.0, beta=0.05):
 def laplace_histogram(histogram, *, epsilon, rng):
     """The shares of the histogram with Laplace noise of scale 2/(rows epsilon): epsilon-DP."""
     histogram, rows = _counts(histogram)
-    scale = 2 / (rows * check.positive("epsilon", epsilon))
+    scale = 2 / (rows * check.positive("epsilon", check.scalar("epsilon", epsilon)))
     return histogram / rows + check.generator("rng", rng).laplace(0.0, scale, histogram.shape)
 
 
@@ -113,7 +114,10 @@ def laplace_histogram_error(rows, universe, queries, *, epsilon, beta=0.05):
 
 def weights_update(weights, query, step):
     """The weights after one multiplicative update: proportional to weights exp(step query)."""
-    weights = weights * np.exp(step * query)
+    weights, query = check.distribution("weights", weights), check.array("query", query, 1)
+    if query.shape != weights.shape:
+        raise ValueError(f"query must have {len(weights)} entries, got {query!r}")
+    weights = weights * np.exp(check.real("step", check.scalar("step", step)) * query)
     return weights / weights.sum()
 
 
@@ -227,6 +231,7 @@ def mwem(histogram, queries, *, rounds, epsilon, rng):
     histogram, rows = _counts(histogram)
     rounds, rng = check.count("rounds", rounds), check.generator("rng", rng)
     each = rows * check.positive("epsilon", epsilon) / (2 * rounds)
+    queries = _queries(queries, len(histogram))
     truth = queries @ (histogram / rows)
     weights, total = np.full(len(histogram), 1 / len(histogram)), 0.0
     for _ in range(rounds):
@@ -260,6 +265,18 @@ def _counts(histogram):
     if (found < 0).any() or not rows >= 1 or abs(rows - round(rows)) > 1e-6:
         raise ValueError(f"histogram must hold counts of at least one row, got {histogram!r}")
     return found, int(round(rows))
+
+
+def _queries(queries, size):
+    """Marginals of the right universe, or a (k, size) array of values in [0, 1]."""
+    if isinstance(queries, Marginals):
+        if np.prod(queries.shape) != size:
+            raise ValueError(f"queries must be on a universe of {size}, got {queries.shape}")
+        return queries
+    found = check.array("queries", queries, 2)
+    if found.shape[1] != size or not found.size or found.min() < 0 or found.max() > 1:
+        raise ValueError(f"queries must be rows of {size} values in [0, 1], got {queries!r}")
+    return found
 
 
 def _round_epsilon(epsilon, rounds, delta):

@@ -70,7 +70,7 @@ def numeric_sparse(answers, threshold=0.0, *, count=1, epsilon, delta=0.0, sensi
 
     Half of each round's budget buys the comparison, the other half fresh noise for the value.
     """
-    answers = check.array("answers", answers, 1)
+    answers = _answers(answers)
     each = _round_epsilon(epsilon, count, delta) / 2
     noise = sparse_rounds(count * each, count, 0.0, sensitivity)
     reports = sparse_runs(noise, answers, threshold, runs=1, rng=rng)[0]
@@ -92,7 +92,8 @@ def sparse_accuracy(noise, queries, beta=0.05):
     All "above" are >= threshold - alpha and all "below" <= threshold + alpha (F-svt, 2). With c
     noises of the threshold: b1 log(2c/beta) + b2 log(2 queries/beta).
     """
-    queries, beta = check.count("queries", queries), check.open_probability("beta", beta)
+    noise, queries = _noise(noise), check.count("queries", queries)
+    beta = check.open_probability("beta", check.scalar("beta", beta))
     drawn = 1 if noise.refresh_scale is None else min(noise.count, queries)
     widest = max(noise.threshold_scale, noise.refresh_scale or 0.0)
     return float(widest * np.log(2 * drawn / beta) + noise.query_scale * np.log(2 * queries / beta))
@@ -104,7 +105,10 @@ def sparse_epsilon(noise, sensitivity=1.0):
     Threshold noise kept: s/b1 + 2 c s/b2. Drawn anew: (s/b1 + 2 s/b2) for the first round and the
     same for each of c - 1 more, by adding up (F-svt).
     """
-    s = check.positive("sensitivity", check.scalar("sensitivity", sensitivity))
+    noise, s = (
+        _noise(noise),
+        check.positive("sensitivity", check.scalar("sensitivity", sensitivity)),
+    )
     if noise.query_scale == 0 or noise.shows_answer or np.isinf(noise.count):
         return np.inf
     per_above = 2 * noise.count * s / noise.query_scale
@@ -120,7 +124,8 @@ def lyu_variants(epsilon, count, sensitivity=1.0):
     their promise, the fourth is (1 + 6 count)/4 epsilon-DP, the others are not private at all.
     """
     epsilon = check.positive("epsilon", check.scalar("epsilon", epsilon))
-    count, s = check.count("count", count), check.positive("sensitivity", sensitivity)
+    s = check.positive("sensitivity", check.scalar("sensitivity", sensitivity))
+    count = check.count("count", count)
     half = 2 * s / epsilon
     return {
         "1: Lyu, Su & Li": SparseVector(half, 2 * count * half, None, count),
@@ -134,13 +139,44 @@ def lyu_variants(epsilon, count, sensitivity=1.0):
 
 def _round_epsilon(epsilon, count, delta):
     """Budget of one of `count` rounds that are (epsilon, delta)-DP together."""
-    epsilon, count = (
-        check.positive("epsilon", check.scalar("epsilon", epsilon)),
-        check.count("count", count),
-    )
+    epsilon = check.positive("epsilon", check.scalar("epsilon", epsilon))
+    count = check.count("count", count)
     delta = check.probability("delta", check.scalar("delta", delta))
     advanced = per_query_epsilon(epsilon, count, delta) if delta else 0.0
     return max(epsilon / count, advanced)
+
+
+def _noise(noise):
+    if not isinstance(noise, SparseVector):
+        raise ValueError(f"noise must be a SparseVector, got {noise!r}")
+    return noise
+
+
+def _answers(answers):
+    found = check.array("answers", answers, 1)
+    if found.size == 0:
+        raise ValueError(f"answers must not be empty, got {answers!r}")
+    return found
+
+
+def _threshold(threshold, answers):
+    found = check.real("threshold", threshold)
+    if np.shape(found) not in ((), answers.shape):
+        raise ValueError(f"threshold must be one number, or one for each answer, got {threshold!r}")
+    return found
+
+
+def _reports(reports, answers):
+    """As floats; NaN and -inf have their meanings."""
+    try:
+        found = np.asarray(reports)
+    except ValueError:  # ragged sequences
+        found = np.zeros(())
+    if found.dtype.kind not in "biuf" or found.ndim not in (1, 2) or not found.size:
+        raise ValueError(f"reports must be one or several rows of reports, got {reports!r}")
+    if found.shape[-1] != len(answers):
+        raise ValueError(f"reports must have {len(answers)} entries a row, got {reports!r}")
+    return found.astype(float)
 
 
 # ---------------------------------------------------------------------------- many runs at once
@@ -152,12 +188,12 @@ def sparse_runs(noise, answers, threshold=0.0, *, runs=1, rng):
     1 is "above", 0 "below", NaN "not asked any more"; a mechanism that shows its answers has -inf
     for "below" and the noisy answer for "above". `threshold`: a number, or one for each answer.
     """
-    answers = check.array("answers", answers, 1)
+    noise, answers = _noise(noise), _answers(answers)
     rng, runs = check.generator("rng", rng), check.count("runs", runs)
     noisy = answers + rng.laplace(0.0, 1.0, (runs, len(answers))) * noise.query_scale
     reports = np.full(noisy.shape, np.nan)
     level, above = rng.laplace(0.0, noise.threshold_scale, runs), np.zeros(runs)
-    margin = noisy - check.real("threshold", threshold)
+    margin = noisy - _threshold(threshold, answers)
     for i in range(len(answers)):
         going = above < noise.count
         over = going & (margin[:, i] >= level)
@@ -180,15 +216,12 @@ def sparse_log_law(noise, answers, reports, threshold=0.0):
     product. The integrand is smooth between the kinks of its factors, and Gauss's rule with 20
     nodes on each of many panels is exact to about 1e-12, relatively, however small P is.
     """
-    answers = check.array("answers", answers, 1) - check.real("threshold", threshold)
-    reports = np.asarray(reports, dtype=float)
-    rows = np.atleast_2d(
-        reports - (check.real("threshold", threshold) if noise.shows_answer else 0)
-    )
-    if rows.shape[-1] != len(answers):
-        raise ValueError(f"reports must have {len(answers)} entries a row, got {reports!r}")
+    noise, answers = _noise(noise), _answers(answers)
+    threshold = _threshold(threshold, answers)
+    rows = np.atleast_2d(_reports(reports, answers) - (threshold if noise.shows_answer else 0.0))
+    answers = answers - threshold
     law = np.array([_log_probability(noise, answers, row) for row in rows])
-    return float(law[0]) if reports.ndim == 1 else law
+    return float(law[0]) if np.ndim(reports) == 1 else law
 
 
 def _log_probability(noise, answers, row):

@@ -25,6 +25,8 @@ GOOD = {  # an argument of each name that most functions accept
     "mechanism": lambda rows: [0.5, 0.5], "data": [0, 1, 1], "rdp": 0.3, "chance": 0.1,
     "doublings": 2, "rho": 0.2, "value": 1, "rng": RNG, "bits": [0, 1, 1], "answers": [0, 1, 1],
     "utility": [1.0, 2.0, 3.0], "gradients": ROWS, "clip": 1.0, "x": ROWS, "y": SIGNS,
+    "noise": dp.sparse_rounds(1.0), "reports": [0, 0, 1], "count": 2, "rounds": 3, "gap": 0.2,
+    "weights": [0.2, 0.3, 0.5], "query": [0.0, 0.5, 1.0], "step": 0.3,
     "start": np.zeros((2, 2)), "steps": 3, "batch_size": 5, "learning_rate": 0.1,
     "theta": np.zeros(2), "regularization": 0.1, "points": ROWS, "dimension": 3, "radius": 1.0,
     "values": [0.1, 0.5, 0.7], "lower": 0.0, "upper": 1.0, "width": 1.0, "least": 0.1,
@@ -44,6 +46,11 @@ SPECIAL = {
     "private_geometric_median": {"candidates": ROWS[:4]},
     "small_db_accuracy": {"queries": 5},
     "noisy_gradient_descent": {"y": SIGNS},
+    **{
+        f"{name}_error": {"queries": 5} for name in ("laplace_queries", "laplace_histogram", "mwem")
+    },
+    **{name: {"queries": 5} for name in ("weights_plan", "sparse_accuracy")},
+    "update_bound": {"noise": 0.1},
     "binomial_tail_lower": {"t": 0.7},
     "chernoff_kl": {"t": 0.4},
     "simulating_kernel": {"epsilon": 2.0, "delta": 0.0},
