@@ -4,7 +4,7 @@ It has one or two peaks, which may be very far from each other: the nodes go whe
 """
 
 from dataclasses import dataclass
-from math import exp, expm1, log, log1p
+from math import exp, expm1, inf, log, log1p
 
 __all__ = []
 
@@ -19,20 +19,24 @@ class Tilted:
     rate: float
     power: float
 
-    def spans(self):
-        """Intervals of x, in ascending order, that hold both laws and the tilted one."""
+    def spans(self, high=inf, end=inf):
+        """Intervals of x, in ascending order, that hold both laws and the tilted one; of a window
+        that ends softly, from ``high`` to ``end``, what of them it holds, and the slope below."""
         wide = 11 * self.sigma
         near, far = self._peaks()
-        floor = max(self._height(near), self._height(far)) - LEFT_OUT
-        valley = self._valley(near, far)
-        end = self._edge(max(far, 0.0), max(self.power, 0.0) + wide, floor)
+        last, top = end, min(far, high)
+        if far <= high:
+            floor = max(self._height(near), self._height(far)) - LEFT_OUT
+            last = self._edge(max(far, 0.0), max(self.power, 0.0) + wide, floor)
+        valley = min(self._valley(near, far), top)
+        floor = max(self._height(min(near, top)), self._height(top)) - LEFT_OUT
         spans = [(-wide, wide), (1 - wide, 1 + wide), (min(0.0, near) - wide, near + self.sigma)]
         if self._height(valley) < floor:
             spans += [(near, self._edge(near, valley, floor))]
-            spans += [(self._edge(far, valley, floor), end)]
+            spans += [(self._edge(top, valley, floor), last)]
         else:
-            spans += [(near, end)]
-        return merged(spans)
+            spans += [(near, last)]
+        return merged((a, min(b, end)) for a, b in spans)
 
     def _pull(self, x):
         """sigma^2 times the slope of power * loss at x: its fixed points are the peaks."""
