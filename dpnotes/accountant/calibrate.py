@@ -4,6 +4,7 @@ delta(epsilon) is monotone in each of them, so calibration is root finding. Two 
 which way: noise costs less privacy the more there is of it, a rate or a number of steps more.
 """
 
+from collections.abc import Callable
 from math import exp, inf, log
 
 from .._validate import function, nonnegative, open_probability, scalar
@@ -14,7 +15,7 @@ __all__ = ["calibrate"]
 MOST_STEPS = 10**12
 
 
-def calibrate(family, epsilon, delta):
+def calibrate(family: Callable[[float], PrivacyLoss], epsilon: float, delta: float) -> float:
     """The parameter x at which ``family(x)`` just is (epsilon, delta)-DP.
 
     ``family`` maps a number x > 0 to a PrivacyLoss, and is monotone. The answer meets the target,

@@ -23,6 +23,7 @@ from . import contour, one_step
 from .law import Law, gauss, log_sum_exp
 from .sampled_gaussian import SampledGaussian
 from .step import Step
+from .tilted import Tilted
 
 __all__ = []
 
@@ -95,8 +96,7 @@ class Between(SampledGaussian):
         end = self.high + REACH * self.width
         if self.low > 0:
             return ((self.low - REACH * self.width, end),)
-        spans = super()._spans(c)
-        return spans if spans[-1][1] <= end else ((spans[0][0], end),)
+        return Tilted(self.sigma, self.rate, self._power(c)).spans(self.high, end)
 
     def _at(self, x, log_weight):
         law = super()._at(x, log_weight + self._log_weight(x))

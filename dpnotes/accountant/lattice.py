@@ -165,7 +165,7 @@ def convolved(laws, grid, lam):
         return np.log(np.maximum(tilted, 0.0)) + log_mass - grid.c * grid.loss, log_mass, variance
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def window(parts, start):
     """The grid for a saddle point (c, e, log tail), fine, and as long as aliases demand, or None if
     that is without end; and for each step the loss below which exp(-60) of its tilted law lies, by
@@ -210,7 +210,7 @@ def spread(parts, start):
     return moved(parts, start) if fine and work <= MOST_WORK else None
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def moved(parts, start):
     """The same, whatever it costs."""
     grid, least = window(parts, start)

@@ -187,13 +187,14 @@ def inverse_mixed_loss(loss, rate):
 
 
 @lru_cache(maxsize=4)
-def _legendre(order):
+def legendre(order):
+    """Gauss-Legendre nodes and weights on [-1, 1]."""
     return np.polynomial.legendre.leggauss(order)
 
 
 def gauss(edges, order=16):
     """Composite Gauss-Legendre nodes and weights."""
-    x, w = _legendre(order)
+    x, w = legendre(order)
     middle, half = 0.5 * (edges[1:] + edges[:-1]), 0.5 * np.diff(edges)
     return (middle[:, None] + half[:, None] * x).ravel(), (half[:, None] * w).ravel()
 

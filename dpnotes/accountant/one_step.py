@@ -1,6 +1,5 @@
 """delta(epsilon) and epsilon(delta) of a single step, in closed form (or one smooth integral)."""
 
-from functools import lru_cache
 from math import exp, expm1, inf, log, log1p, pi, sqrt
 
 import numpy as np
@@ -8,7 +7,7 @@ from scipy.special import erfcx, ndtr, ndtri
 
 from .kept import around
 from .laplace import Laplace
-from .law import EPS
+from .law import EPS, legendre
 from .sampled_gaussian import SampledGaussian
 from .step import Finite, Gaussian
 
@@ -38,17 +37,11 @@ def _log_delta_at(mu, a):
 
 def _small_shift(mu, a):
     """int_0^inf (1 - exp(-mu v)) exp(a v - v^2/2) dv: positive terms, so no cancellation."""
-    x, w = _unit_legendre()
     root = sqrt(a * a + 84)
     top = a + root if a > 0 else 84 / (root - a)
-    v = top * x
-    return float(top * (w @ (-np.expm1(-mu * v) * np.exp(v * (a - v / 2)))))
-
-
-@lru_cache(maxsize=1)
-def _unit_legendre():
-    x, w = np.polynomial.legendre.leggauss(40)
-    return (x + 1) / 2, w / 2
+    x, w = legendre(40)
+    v = 0.5 * top * (1 + x)
+    return float(0.5 * top * (w @ (-np.expm1(-mu * v) * np.exp(v * (a - v / 2)))))
 
 
 def gaussian_epsilon(mu, delta):

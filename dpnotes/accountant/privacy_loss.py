@@ -11,17 +11,24 @@ each direction the cheapest exact method answers:
 5. where all of these decay too slowly: a fine lattice, on the safe side (``lattice``).
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._validate import count, nonnegative, order, probability, within
 from . import many, tradeoff
 from .direction import Direction
-from .step import Finite, Gaussian
+from .step import Finite, Gaussian, Step
 
 __all__ = ["PrivacyLoss"]
 
 MOST_ROUNDS = 10**12
 MOST_ORDER = 1e15
+Answer = Any  # a float for a number, an array of its shape for an array
 
 
 class PrivacyLoss:
@@ -33,19 +40,19 @@ class PrivacyLoss:
     reports the worse of the two directions of the pair.
     """
 
-    def __init__(self, parts):
+    def __init__(self, parts: Iterable[tuple[Step, int]]) -> None:
         self._parts = _merged(parts)
         other = _merged([(step.flipped(), k) for step, k in self._parts])
         directions = [self._parts] if other == self._parts else [self._parts, other]
         self._directions = [Direction(parts) for parts in directions]
 
-    def __add__(self, other):
+    def __add__(self, other: PrivacyLoss) -> PrivacyLoss:
         """Both mechanisms, each with its own randomness."""
         if not isinstance(other, PrivacyLoss):
             return NotImplemented
         return PrivacyLoss(self._parts + other._parts)
 
-    def compose(self, k):
+    def compose(self, k: int) -> PrivacyLoss:
         """The mechanism k times in a row (adaptively or not: the bound is the same). k >= 1, and
         at most 1e12 rounds in all."""
         k = count("k", k)
@@ -53,14 +60,14 @@ class PrivacyLoss:
             raise ValueError(f"k must give at most {MOST_ROUNDS:.0e} rounds in all, got {k!r}")
         return PrivacyLoss([(step, k * times) for step, times in self._parts])
 
-    def delta(self, epsilon):
+    def delta(self, epsilon: ArrayLike) -> Answer:
         """The least delta for which the mechanism is (epsilon, delta)-DP; epsilon >= 0."""
         return self._many(many.deltas, 1, self._delta, nonnegative("epsilon", epsilon))
 
     def _delta(self, epsilon):
         return max(way.delta(epsilon)[1] for way in self._directions)
 
-    def delta_interval(self, epsilon):
+    def delta_interval(self, epsilon: ArrayLike) -> tuple[Answer, Answer]:
         """(low, high) around delta(epsilon): an enclosure under the error model of
         ``dpnotes.accountant``."""
         epsilon = nonnegative("epsilon", epsilon)
@@ -70,7 +77,7 @@ class PrivacyLoss:
         found = [way.delta(epsilon) for way in self._directions]
         return max(f[0] for f in found), max(f[2] for f in found)
 
-    def epsilon(self, delta):
+    def epsilon(self, delta: ArrayLike) -> Answer:
         """The least epsilon >= 0 for which the mechanism is (epsilon, delta)-DP; 0 <= delta <= 1.
 
         Infinite where no epsilon does (Gaussian noise at delta = 0, say).
@@ -88,7 +95,7 @@ class PrivacyLoss:
                 found = tuple(map(max, found, way.epsilon(delta)))
         return found
 
-    def epsilon_interval(self, delta):
+    def epsilon_interval(self, delta: ArrayLike) -> tuple[Answer, Answer]:
         """(low, high) around epsilon(delta): an enclosure under the error model of
         ``dpnotes.accountant``."""
         delta = probability("delta", delta)
@@ -98,7 +105,7 @@ class PrivacyLoss:
         low, _, high = self._worst_epsilon(delta)
         return low, high
 
-    def renyi(self, alpha):
+    def renyi(self, alpha: ArrayLike) -> Answer:
         """The Rényi divergence of order alpha >= 1, K(alpha-1)/(alpha-1) with K = log E exp(zL).
 
         alpha = 1 gives the Kullback-Leibler divergence, alpha = inf the largest loss; between
@@ -112,11 +119,11 @@ class PrivacyLoss:
     def _renyi(self, alpha):
         return max(way.renyi(alpha) for way in self._directions)
 
-    def mean(self):
+    def mean(self) -> float:
         """The expected privacy loss: the Kullback-Leibler divergence, ``renyi(1)``."""
         return self._renyi(1.0)
 
-    def tradeoff(self, alpha):
+    def tradeoff(self, alpha: ArrayLike) -> Answer:
         """The least type-II error of any test of level alpha between the two laws, 0 <= alpha <= 1
         (the trade-off function of Dong, Roth and Su 2022), in the worse of the two directions:
         min of T(p, q) and T(q, p) at each alpha, which need not be convex where they cross."""
@@ -134,7 +141,7 @@ class PrivacyLoss:
         found = at_once(self._directions, values.ravel()).reshape(3, *values.shape)
         return tuple(found[rows]) if pair else found[rows]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "PrivacyLoss(" + " + ".join(f"{k} x {step}" for step, k in self._parts) + ")"
 
 

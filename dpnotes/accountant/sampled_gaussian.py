@@ -12,7 +12,7 @@ itself, for the line may be moved to where it is smallest (``ceiling``).
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
-from math import ceil, exp, expm1, floor, frexp, ldexp, log, log1p, pi, sqrt
+from math import ceil, expm1, floor, frexp, ldexp, log, log1p, pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -31,13 +31,13 @@ from .law import (
     multiples,
 )
 from .step import Step
+from .tilted import Tilted
 
 __all__ = []
 
 TINY, SMALL = np.geomspace(1e-12, 2.5e-4, 15), np.geomspace(1e-3, 1.0, 13)
 ANGLES = np.concatenate([TINY, SMALL, [1.4, 1.9, 2.4]])  # d / sigma^2 of the strips
 TURNS = (42.0, 12.0)  # heights times the angle, from which on a line is lifted
-LEFT_OUT = 60.0  # exp(-60) of the largest value of the integrand is cut off
 QUADRATURE = 60.0  # exp(-60) of the moment is the error of the mesh: times 1e12 rounds, 1e-14
 MANY = 20_000  # nodes, beyond which each real z has a quadrature of its own
 
@@ -63,17 +63,6 @@ class Shifted(NamedTuple):
             mass = np.exp(exponent[small]) @ self.weights
             size[small] = np.log(np.maximum(mass, 1e-300))
         return size
-
-
-def _merged(spans):
-    """A union of intervals as separate ones, in ascending order."""
-    found = []
-    for low, high in sorted(spans):
-        if found and low <= found[-1][1]:
-            found[-1] = (found[-1][0], max(high, found[-1][1]))
-        elif high > low:
-            found.append((low, high))
-    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -122,66 +111,11 @@ class SampledGaussian(Step):
         """E_p exp(zL) = E_q (1 + rate (e^u - 1))^a with a = 1 + z, or -z with p and q exchanged."""
         return 1 + c if self.side > 0 else -c
 
-    def _pull(self, x, power):
-        """sigma^2 times the slope of power * loss at x: its fixed points are the peaks."""
-        odds = (x - 0.5) / self.sigma**2 + log(self.rate) - log1p(-self.rate)
-        return power / (1 + exp(min(-odds, 700.0)))
-
-    def _peaks(self, power):
-        """The first and the last local maximum of phi(x) exp(power * loss(x)), roughly."""
-        if power < 0:  # there is one
-            low, high = power, 0.0
-            while high - low > 0.1 * self.sigma + 1e-12 * abs(low):
-                x = 0.5 * (low + high)
-                low, high = (x, high) if x < self._pull(x, power) else (low, x)
-            return low, low
-        return tuple(self._climb(x, power) for x in (0.0, power))
-
-    def _climb(self, x, power):
-        """From x to the next fixed point of an increasing function."""
-        for _ in range(200):
-            old, x = x, self._pull(x, power)
-            if abs(x - old) <= 0.1 * self.sigma:
-                break
-        return x
-
-    def _height(self, x, power):
-        """log of phi(x) exp(power * loss(x)), up to a constant."""
-        u = (x - 0.5) / self.sigma**2
-        loss = log1p(self.rate * expm1(u)) if u < 500 else u + log(self.rate)
-        return power * loss - 0.5 * (x / self.sigma) ** 2
-
     @lru_cache(maxsize=64)  # noqa: B019 (of a frozen value, and few)
     def _spans(self, c):
         """Intervals of x, in ascending order, that hold all of q, of p and of the law tilted by
         exp(cL): between them there is nothing."""
-        power, wide = self._power(c), 11 * self.sigma
-        near, far = self._peaks(power)
-        floor = max(self._height(near, power), self._height(far, power)) - LEFT_OUT
-        valley = self._valley(near, far, power)
-        end = self._edge(max(far, 0.0), max(power, 0.0) + wide, power, floor)
-        spans = [(-wide, wide), (1 - wide, 1 + wide), (min(0.0, near) - wide, near + self.sigma)]
-        if self._height(valley, power) < floor:
-            spans += [(near, self._edge(near, valley, power, floor))]
-            spans += [(self._edge(far, valley, power, floor), end)]
-        else:
-            spans += [(near, end)]
-        return _merged(spans)
-
-    def _valley(self, near, far, power):
-        """The lowest point between the two peaks."""
-        low, high = near, far
-        while high - low > self.sigma + 1e-12 * high:
-            x = 0.5 * (low + high)
-            low, high = (x, high) if self._pull(x, power) < x else (low, x)
-        return low
-
-    def _edge(self, high, low, power, floor):
-        """From a high place towards a low one: where the integrand falls below the floor."""
-        while abs(high - low) > 0.2 * self.sigma + 1e-12 * abs(low):
-            x = 0.5 * (high + low)
-            high, low = (x, low) if self._height(x, power) > floor else (high, x)
-        return low
+        return Tilted(self.sigma, self.rate, self._power(c)).spans()
 
     # ------------------------------------------------------------ the mesh
 

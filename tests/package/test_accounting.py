@@ -4,6 +4,7 @@ Each law is a ``check`` that is also run against a planted mistake, which it mus
 """
 
 import functools
+import inspect
 import itertools
 import json
 import math
@@ -396,3 +397,19 @@ def test_many_rounds_of_three_losses_are_counted_at_once():
 
     check(run.delta)
     must_fail(check, dp.finite(p, q).compose(41).delta)
+
+
+def test_public_calls_have_type_hints():
+    """And the package says so (PEP 561)."""
+
+    def check(calls):
+        for call in calls:
+            signature = inspect.signature(call)
+            names = [p for name, p in signature.parameters.items() if name != "self"]
+            assert all(p.annotation is not p.empty for p in names), call
+            assert signature.return_annotation is not signature.empty, call
+
+    methods = [f for name, f in vars(dp.PrivacyLoss).items() if not name.startswith("_")]
+    check([dp.calibrate, dp.PrivacyLoss.__add__, *methods])
+    must_fail(check, [lambda epsilon: epsilon])
+    assert (pathlib.Path(dp.__file__).parent / "py.typed").exists()

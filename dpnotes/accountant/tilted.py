@@ -1,0 +1,94 @@
+"""Where the integrand of a sampled Gaussian's moment is: phi(x) exp(power * loss(x)).
+
+It has one or two peaks, which may be very far from each other: the nodes go where they are.
+"""
+
+from dataclasses import dataclass
+from math import exp, expm1, inf, log, log1p
+
+__all__ = []
+
+LEFT_OUT = 60.0  # exp(-60) of the largest value of the integrand is cut off
+
+
+@dataclass(frozen=True)
+class Tilted:
+    """phi(x/sigma) (1 + rate (e^u - 1))^power with u = (x - 1/2)/sigma^2."""
+
+    sigma: float
+    rate: float
+    power: float
+
+    def spans(self, high=inf, end=inf):
+        """Intervals of x, in ascending order, that hold both laws and the tilted one; of a window
+        that ends softly, from ``high`` to ``end``, what of them it holds, and the slope below."""
+        wide = 11 * self.sigma
+        near, far = self._peaks()
+        last, top = end, min(far, high)
+        if far <= high:
+            floor = max(self._height(near), self._height(far)) - LEFT_OUT
+            last = self._edge(max(far, 0.0), max(self.power, 0.0) + wide, floor)
+        valley = min(self._valley(near, far), top)
+        floor = max(self._height(min(near, top)), self._height(top)) - LEFT_OUT
+        spans = [(-wide, wide), (1 - wide, 1 + wide), (min(0.0, near) - wide, near + self.sigma)]
+        if self._height(valley) < floor:
+            spans += [(near, self._edge(near, valley, floor))]
+            spans += [(self._edge(top, valley, floor), last)]
+        else:
+            spans += [(near, last)]
+        return merged((a, min(b, end)) for a, b in spans)
+
+    def _pull(self, x):
+        """sigma^2 times the slope of power * loss at x: its fixed points are the peaks."""
+        odds = (x - 0.5) / self.sigma**2 + log(self.rate) - log1p(-self.rate)
+        return self.power / (1 + exp(min(-odds, 700.0)))
+
+    def _peaks(self):
+        """The first and the last local maximum, roughly."""
+        if self.power < 0:  # there is one
+            low, high = self.power, 0.0
+            while high - low > 0.1 * self.sigma + 1e-12 * abs(low):
+                x = 0.5 * (low + high)
+                low, high = (x, high) if x < self._pull(x) else (low, x)
+            return low, low
+        return tuple(self._climb(x) for x in (0.0, self.power))
+
+    def _climb(self, x):
+        """From x to the next fixed point of an increasing function."""
+        for _ in range(200):
+            old, x = x, self._pull(x)
+            if abs(x - old) <= 0.1 * self.sigma:
+                break
+        return x
+
+    def _height(self, x):
+        """log of the integrand, up to a constant."""
+        u = (x - 0.5) / self.sigma**2
+        loss = log1p(self.rate * expm1(u)) if u < 500 else u + log(self.rate)
+        return self.power * loss - 0.5 * (x / self.sigma) ** 2
+
+    def _valley(self, near, far):
+        """The lowest point between the two peaks."""
+        low, high = near, far
+        while high - low > self.sigma + 1e-12 * high:
+            x = 0.5 * (low + high)
+            low, high = (x, high) if self._pull(x) < x else (low, x)
+        return low
+
+    def _edge(self, high, low, floor):
+        """From a high place towards a low one: where the integrand falls below the floor."""
+        while abs(high - low) > 0.2 * self.sigma + 1e-12 * abs(low):
+            x = 0.5 * (high + low)
+            high, low = (x, low) if self._height(x) > floor else (high, x)
+        return low
+
+
+def merged(spans):
+    """A union of intervals as separate ones, in ascending order."""
+    found = []
+    for low, high in sorted(spans):
+        if found and low <= found[-1][1]:
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        elif high > low:
+            found.append((low, high))
+    return tuple(found)
