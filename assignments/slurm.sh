@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
-# Marks one part of a large class in each job of an array; the last call, of the whole, merges them:
+# Marks one part of a large class in each job of an array. From the course's folder, `make assignments`
+# done once (it installs what is needed); the last command merges the parts and writes the tables:
 #   sbatch --export=ALL,HW=laplace,SUBMISSIONS=in,OUT=out assignments/slurm.sh
 #   make grade HW=laplace SUBMISSIONS=in OUT=out
+# Jobs that were lost can be sent again (--array=3,7): what is marked is not marked twice.
+# For another number of parts: sbatch --array=1-8 --export=ALL,PARTS=8,HW=...
 #SBATCH --array=1-40
 #SBATCH --cpus-per-task=2
 #SBATCH --mem=6G
 #SBATCH --time=01:00:00
 set -euo pipefail
-make grade HW="$HW" SUBMISSIONS="$SUBMISSIONS" OUT="$OUT" JOBS="${SLURM_CPUS_PER_TASK:-2}" \
-  SLICE="$SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT"
+"${PYTHON:-.venv/bin/python}" -m assignments.grader grade --masters "${ASSIGNMENTS:-assignments}" \
+  --part "$SLURM_ARRAY_TASK_ID/${PARTS:-40}" --jobs "${SLURM_CPUS_PER_TASK:-2}" \
+  "$HW" "$SUBMISSIONS" "$OUT"

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from uuid import uuid4
 
 
 def file_name(student):
@@ -13,9 +14,9 @@ def file_name(student):
 
 
 def write(path, data):
-    """Whole or not at all: a stopped run leaves no half file."""
+    """Whole or not at all: a stopped run leaves no half file, and two at once don't mix."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.part")
+    draft = path.with_name(f".{uuid4().hex}.part")
     draft.write_bytes(data if isinstance(data, bytes) else data.encode("utf-8", "replace"))
     os.replace(draft, path)
 

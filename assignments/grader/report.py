@@ -124,7 +124,8 @@ def claim(out, name):
     owner = sign.read_text(encoding="utf-8").strip() if sign.exists() else name
     if owner != name:
         raise ValueError(f"OUT {out} holds the results of {owner!r}, not of {name!r}: take another")
-    write(sign, name + "\n")
+    if not sign.exists():
+        write(sign, name + "\n")
 
 
 def remembered(out, student, fingerprint):

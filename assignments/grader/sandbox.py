@@ -48,6 +48,14 @@ class Limits:
         )
 
 
+# what must be readable inside, also where the umask is strict and the user another one
+PROBE = """
+for name in ("inside.py", "wire.py", "dpnotes/__init__.py"):
+    open(f"/grader/{name}").close()
+print("ready")
+"""
+
+
 class SandboxError(RuntimeError):
     """There is no working sandbox on this machine."""
 
@@ -61,7 +69,10 @@ def font_cache(folder):
             check=True,
             env={**os.environ, "MPLCONFIGDIR": str(folder)},
             capture_output=True,
+            timeout=600,
         )
+    for path in (Path(folder), *Path(folder).glob("fontlist*")):
+        path.chmod(0o755)  # students' code has another user id, and must read it
     return str(folder)
 
 
@@ -197,7 +208,7 @@ def check():
             "bubblewrap is missing (Debian, Ubuntu: apt install bubblewrap). "
             "Students' code is not run without it, unless you say --unsafe."
         )
-    probe = bwrap_command(Limits(), "/usr") + [sys.executable, "-c", "print('ready')"]
+    probe = bwrap_command(Limits(), "/usr") + [sys.executable, "-c", PROBE]
     done = subprocess.run(
         probe, capture_output=True, text=True, env=environment("/grader", "/tmp"), timeout=60
     )

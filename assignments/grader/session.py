@@ -12,6 +12,7 @@ import time
 import numpy as np
 import psutil
 
+from .sandbox import SandboxError
 from .wire import pack, receive, send, unpack
 
 LOG_BYTES = 20_000
@@ -122,14 +123,28 @@ class Session:
             self.stop()  # it was ended between two questions
         while self.process is None:
             self.start()
-            for source in self.given:
-                self.ask(do="run", source=source, seconds=self.limits.total_seconds)
+            self.begin()
             try:
                 for index in [i for i in range(len(self.done)) if i not in self.deadly]:
                     self.current = index
                     self.run_now(self.done[index])
             except Gone:
                 self.deadly.add(self.current)
+
+    def begin(self):
+        """Run what everyone is given. If that fails before anything of the student's has run, it is
+        the machine's fault and must not cost anybody points."""
+        reason = ""
+        for source in self.given:
+            try:
+                reply = self.ask(do="run", source=source, seconds=self.limits.total_seconds)
+                reason = reason or f"{reply.get('error', '')} {reply.get('message', '')}".strip()
+            except Gone as gone:
+                if self.done:
+                    raise
+                reason = str(gone)
+        if reason and not self.done:
+            raise SandboxError(f"the cells that are given don't run in the sandbox: {reason}")
 
     def run_now(self, source):
         seconds = self.limits.cell_seconds

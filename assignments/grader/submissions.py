@@ -93,7 +93,8 @@ def notebooks(folder):
     while waiting:
         place, depth = waiting.pop()
         try:
-            entries = list(islice(os.scandir(place), MOST + 1))
+            with os.scandir(place) as there:
+                entries = list(islice(there, MOST + 1))
         except OSError:
             complete = False
             continue

@@ -1,4 +1,4 @@
-"""Shared by the grading tests: the sandbox or why there is none, a light master, a list of fonts."""
+"""Shared by the grading tests: the sandbox or why not, a light master, a list of fonts."""
 
 import os
 import shutil
@@ -54,7 +54,7 @@ def master(light):
 @pytest.fixture(scope="session")
 def fonts(tmp_path_factory):
     """Matplotlib's list of fonts, made once."""
-    return sandbox.font_cache(tmp_path_factory.mktemp("fonts"))
+    return sandbox.font_cache(tmp_path_factory.mktemp("fonts") / "fonts")
 
 
 @pytest.fixture

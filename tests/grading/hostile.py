@@ -134,7 +134,7 @@ answers(
         "3a": ("worst_errors = 5", "your result could not be used"),
         "3b": (MEAN + "    return None", "."),
     },
-    5, name="odd answers",
+    6, name="odd answers",
 )  # fmt: skip
 answers(
     {
@@ -144,7 +144,7 @@ answers(
         "3a": (WORST + "    raise KeyboardInterrupt", "your code raised"),
         "3b": ("import numpy as np\n" + MEAN + "    return np.ones(2 * 10**8)", "your code"),
     },
-    5, name="more odd answers",
+    6, name="more odd answers",
 )  # fmt: skip
 answers(
     {
@@ -176,7 +176,7 @@ cells(
     {
         "import sys\nsys.exit(3)": "SystemExit",
         "raise KeyboardInterrupt": "KeyboardInterrupt",
-        "input('your name?')": "Error",
+        "input('your name?')": "EOFError|StdinNotImplementedError",
         "import warnings\nwarnings.warn('careful')\nimport sys\nprint('hello', file=sys.stderr)": "ran",
         "import subprocess\nsubprocess.Popen(['sleep', '98765'], start_new_session=True)": "ran",
         "import socket\n"

@@ -3,11 +3,13 @@
 import copy
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 import zipfile
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -19,12 +21,13 @@ from assignments.grader.check import solved
 
 pytestmark = pytest.mark.usefixtures("bubblewrap")
 ROOT = Path(__file__).resolve().parents[2]
+GRADER = [sys.executable, "-m", "assignments.grader"]
 LONGEST = 900  # seconds of any command here, on however slow a machine
 
 
 def grader(*arguments, check=True, **options):
     """Run the command to its end."""
-    command = [sys.executable, "-m", "assignments.grader", *map(str, arguments)]
+    command = [*GRADER, *map(str, arguments)]
     options = {"cwd": ROOT, "text": True, "timeout": LONGEST, **options}
     return subprocess.run(command, check=check, capture_output=True, **options)
 
@@ -33,10 +36,19 @@ def grade(masters, folder, out, *more):
     return ["grade", "--masters", masters, "laplace", folder, out, *more]
 
 
-def started(*arguments):
-    """Start the command, in a session of its own."""
-    command = [sys.executable, "-m", "assignments.grader", *map(str, arguments)]
-    return subprocess.Popen(command, cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL)
+@contextmanager
+def started(*command, **env):
+    """A command in a session of its own; what is left of it at the end of the block is killed."""
+    process = subprocess.Popen(
+        list(map(str, command)), cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL,
+        env={**os.environ, **{name: str(value) for name, value in env.items()}},
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait(60)
 
 
 def few(folder, master):
@@ -65,10 +77,8 @@ def test_stopped_and_started_again(table, light, new_out):
     command = grade(light, folder, out)
     sign, results = out / "assignment.txt", out / "results"
     for moment in (0, 1, 2):
-        stopped = started(*command, "--jobs", "1")
-        wait_for(lambda n=moment: sign.exists() and len(list(results.glob("*.json"))) >= n)
-        os.killpg(stopped.pid, signal.SIGKILL)
-        stopped.wait(60)
+        with started(*GRADER, *command, "--jobs", "1"):  # and killed at the end of the block
+            wait_for(lambda n=moment: sign.exists() and len(list(results.glob("*.json"))) >= n)
         assert not (out / "grades.csv").exists()
     grader(*command)
     table = (out / "grades.csv").read_bytes()
@@ -83,14 +93,42 @@ def test_stopped_and_started_again(table, light, new_out):
     assert "5.5 of 6" in (out / "feedback" / "ada.html").read_text()
 
 
-def test_a_class_marked_in_four_parts_gives_the_same_table(table, light, new_out):
+def test_a_job_array_in_four_parts_gives_the_same_table(table, light, new_out):
+    """The Slurm script, as four jobs of an array at the same time, and then the whole."""
     folder, at_once = table
     out = new_out("out")
-    for number in (3, 1, 4, 2):
-        grader(*grade(light, folder, out, "--part", f"{number}/4"))
-        assert not (out / "grades.csv").exists()
+    settings = {"HW": "laplace", "SUBMISSIONS": folder, "OUT": out, "ASSIGNMENTS": light,
+                "PYTHON": sys.executable, "PARTS": 4, "SLURM_CPUS_PER_TASK": 1}  # fmt: skip
+    with ExitStack() as stack:
+        script = ["bash", "assignments/slurm.sh"]
+        jobs = [
+            stack.enter_context(started(*script, SLURM_ARRAY_TASK_ID=number, **settings))
+            for number in (3, 1, 4, 2)
+        ]
+        assert [job.wait(LONGEST) for job in jobs] == [0, 0, 0, 0]
+    assert not (out / "grades.csv").exists()
+    assert len(list((out / "results").glob("*.json"))) == 4
     grader(*grade(light, folder, out))
     assert (out / "grades.csv").read_bytes() == at_once
+
+
+DOCKER = "chown dac_override fowner fsetid kill setgid setuid setpcap net_bind_service net_raw sys_chroot mknod audit_write setfcap"  # noqa: E501
+PROBE = "from assignments.grader import sandbox; sandbox.check()"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="rights can be given up by root only")
+def test_the_rights_that_the_image_asks_for_are_enough(tmp_path):
+    """What a container's root has by default, and what the Dockerfile says to add, suffice for the
+    sandbox; each of these is needed."""
+    asked = re.findall("--cap-add ([A-Z_]+)", (ROOT / "assignments" / "Dockerfile").read_text())
+    for dropped in (None, *asked):
+        rights = ["-all", *(f"+{right}" for right in DOCKER.split())]
+        rights = ",".join(rights + [f"+{right.lower()}" for right in asked if right != dropped])
+        command = ["setpriv", "--bounding-set", rights, "--inh-caps", rights]
+        done = subprocess.run(
+            [*command, sys.executable, "-c", PROBE], cwd=ROOT, capture_output=True, timeout=300
+        )
+        assert (done.returncode == 0) == (dropped is None), (dropped, done.stderr[-300:])
 
 
 def test_a_killed_grader_leaves_nothing_running(master, light, tmp_path, new_out):
@@ -100,11 +138,11 @@ def test_a_killed_grader_leaves_nothing_running(master, light, tmp_path, new_out
     hostile.add_first(notebook, "import time\nwhile True:\n    time.sleep(1)")
     (folder / "ada.ipynb").write_text(json.dumps(notebook))
     for end in (signal.SIGTERM, signal.SIGKILL):
-        main = started(*grade(light, folder, new_out(f"out {end}")))
-        below = wait_for(lambda pid=main.pid: inside_of(pid))
-        main.send_signal(end)
-        main.wait(60)
-        wait_for(lambda found=below: not any(p.is_running() for p in found))
+        with started(*GRADER, *grade(light, folder, new_out(f"out {end}"))) as main:
+            below = wait_for(lambda pid=main.pid: inside_of(pid))
+            main.send_signal(end)
+            main.wait(60)
+            wait_for(lambda found=below: not any(p.is_running() for p in found))
 
 
 def inside_of(pid):
@@ -113,7 +151,7 @@ def inside_of(pid):
     return found if any("inside.py" in " ".join(p.cmdline()) for p in found) else []
 
 
-def wait_for(what, seconds=300):
+def wait_for(what, seconds=LONGEST):
     """The first answer that is not empty."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

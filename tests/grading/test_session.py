@@ -1,0 +1,54 @@
+"""The student's process seen from the grader: what starts it, what ends it, whose fault it is."""
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from assignments.grader import judge, sandbox
+from assignments.grader.session import Session, ended
+
+pytestmark = pytest.mark.usefixtures("bubblewrap")
+LIMITS = sandbox.Limits(cell_seconds=120, total_seconds=900)
+
+
+def session(given, fonts):
+    return Session(given, LIMITS, sandbox.Bubblewrap(LIMITS, fonts))
+
+
+@pytest.mark.parametrize("given", ["import no_such_module", "import os\nos._exit(1)"])
+def test_given_cells_that_fail_are_not_the_students_fault(given, fonts):
+    with session([given], fonts) as broken:
+        with pytest.raises(sandbox.SandboxError, match="cells that are given don't run"):
+            broken.run("x = 1")
+
+
+def test_a_process_that_forks_answers_once(fonts):
+    with session([], fonts) as student:
+        assert student.run("import os\nfor _ in range(3):\n    os.fork()") == ""
+        assert student.run("x = 5") == ""
+        assert student.look({"x"}) == {"x": {"value": 5}}
+        assert student.starts == 1
+
+
+def test_only_what_is_still_ours_is_killed():
+    """A dead process keeps its number until it is waited for, and gets no signal after that."""
+    process = subprocess.Popen([sys.executable, "-c", ""], start_new_session=True)
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert ended(process) and process.returncode is None
+    os.killpg(process.pid, signal.SIGKILL)  # still there
+    process.wait(60)
+    assert ended(process)
+    Session([], LIMITS, None).kill(process)  # not there any more: nothing is sent
+
+
+def test_a_lost_sandbox_is_no_mark(master, fonts, tmp_path):
+    """Where nothing could be tried there is an error for the instructor, not a row of zeros."""
+    broken = dataclasses.replace(master, given=["import no_such_module"])
+    (tmp_path / "laplace.md").write_text("```{code-cell} ipython3\nx = 1\n```\n")
+    with pytest.raises((sandbox.SandboxError, ModuleNotFoundError)):
+        judge.mark(broken, ("ada", tmp_path / "laplace.md", []), LIMITS,
+                   sandbox.Bubblewrap(LIMITS, fonts))  # fmt: skip
