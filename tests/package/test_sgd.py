@@ -105,15 +105,19 @@ def test_batches_are_poisson():
 
     options = dict(rate=0.3, steps=4000, start=np.zeros(1), gradient_sum=watch)
     run((np.zeros((6, 1)), np.arange(6)), **options)
-    low, high = binom.ppf(1e-9, 4000, [0.3, 0.09]), binom.isf(1e-9, 4000, [0.3, 0.09])
+    laws = [4000, 4000, 24_000], [0.3, 0.09, 0.3]  # of an index, of a pair, of all six together
+    low, high = binom.ppf(1e-9, *laws), binom.isf(1e-9, *laws)
 
     def check(sampled):
         both = (sampled.T @ sampled)[~np.eye(6, dtype=bool)]
         assert ((low[0] <= sampled.sum(0)) & (sampled.sum(0) <= high[0])).all()
         assert ((low[1] <= both) & (both <= high[1])).all()
+        assert low[2] <= sampled.sum() <= high[2]
 
     check(np.array(batches))
     rng = np.random.default_rng(5)
+    with pytest.raises(AssertionError):
+        check((rng.random((4000, 6)) < 0.33).astype(int))  # a rate that is a tenth too large
     planted = np.zeros((4000, 6), dtype=int)  # fixed size 2 of 6: right rate 1/3, not independent
     for row in planted:
         row[rng.choice(6, 2, replace=False)] = 1
