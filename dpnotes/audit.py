@@ -4,6 +4,7 @@ Nothing is known of the mechanism but its outputs. An audit can refute a claim o
 a stated probability of a false alarm; it can never confirm one.
 """
 
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -13,11 +14,11 @@ import numpy as np
 from scipy.special import betainccinv, betaincinv
 
 from . import _validate as check
+from ._outcomes import classes_of, counts_of, log_ratio
 
 __all__ = ["Audit", "audit", "in_batches"]
 
 _BATCH = 2**16  # runs that a batched mechanism is asked for at a time
-_MOST = 512  # as many different numbers get a bin each; beyond, bins are pooled quantiles
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Audit:
         other = {"x": "x_neighbour", "x_neighbour": "x"}[self.likelier]
         return (
             f"epsilon >= {self.epsilon:.4g} at delta = {self.delta:.4g} with confidence "
-            f"{self.confidence:.7g}; the claim {self.claimed:.4g} is {verdict}. Event: "
+            f"1 - {1 - self.confidence:.2g}; the claim {self.claimed:.4g} is {verdict}. Event: "
             f"{self.event}; seen {self.counts[0]} times on {self.likelier}, {self.counts[1]} "
             f"times on {other}, of {self.runs} runs each."
         )
@@ -87,26 +88,30 @@ def audit(mechanism, x, x_neighbour, epsilon, delta=0.0, *, runs=100_000, false_
     epsilon = check.nonnegative("epsilon", check.scalar("epsilon", epsilon))
     delta = check.probability("delta", check.scalar("delta", delta))
     alarm = check.open_probability("false_alarm", check.scalar("false_alarm", false_alarm))
-    half = check.within("runs", check.count("runs", runs), 2, 2**31) // 2
+    half = int(check.within("runs", check.count("runs", runs), 2, 2**31)) // 2
     rng = check.generator("rng", rng)
     draw = mechanism.draw if isinstance(mechanism, _Batched) else _one_by_one(mechanism)
 
-    bar = _Progress(4 * int(half))
-    first, second = [
-        [_runs(draw, at, int(half), rng, bar) for at in (x, x_neighbour)] for _ in "12"
+    bar = _Progress(4 * half)
+    first = [_joined(_batches(draw, at, half, rng, bar)) for at in (x, x_neighbour)]
+    promises = []
+    for classes in classes_of(*first):
+        labels = [classes.label(outputs) for outputs in first]
+        quarters = [[counts_of(at[i::2], classes.size) for at in labels] for i in (0, 1)]
+        # half the runs at the root of the level: bounds as far from the estimates as later
+        promises.append((*_best_event(*quarters, delta, math.sqrt(alarm)), classes))
+    _, likelier, members, classes = max(promises, key=lambda promise: promise[0])
+    inside = np.append(members, False)  # an output of no class is not in the event
+    counts = [
+        sum(int(inside[classes.label(y)].sum()) for y in _batches(draw, at, half, rng, bar))
+        for at in (x, x_neighbour)
     ]
     bar.close()
-    classes = _classes(*first)
-    labels = [classes.label(outputs) for outputs in first]
-    quarters = [[_counts(at[i::2], classes.size) for at in labels] for i in (0, 1)]
-    likelier, members = _best_event(*quarters, int(half), delta, alarm)
-    inside = np.append(members, False)  # an output of no class is not in the event
-    counts = [int(inside[classes.label(outputs)].sum()) for outputs in second]
     if likelier == "x_neighbour":
         counts.reverse()
-    bound = float(_lower_bound(*counts, int(half), delta, alarm))
+    bound = float(_lower_bound(*counts, half, delta, alarm))
     event = classes.words(members)
-    return Audit(bound, epsilon, delta, 1 - alarm, event, likelier, tuple(counts), int(half))
+    return Audit(bound, epsilon, delta, 1 - alarm, event, likelier, tuple(counts), half)
 
 
 def _lower_bound(k, other, n, delta, alarm):
@@ -117,16 +122,17 @@ def _lower_bound(k, other, n, delta, alarm):
     return np.log(np.maximum((low - delta) / high, 1.0))
 
 
-def _best_event(ordering, choosing, n, delta, alarm):
-    """(where it is likelier, which classes): the event that promises the largest bound.
+def _best_event(ordering, choosing, delta, alarm):
+    """(bound, where it is likelier, which classes) of the event of largest bound in `choosing`.
 
-    Both are pairs of counts, on x and on its neighbour; `choosing` is scaled to n runs.
+    Both are pairs of counts of the classes, on x and on its neighbour.
     """
-    by_ratio = np.argsort(-_log_ratio(*ordering), kind="stable")
+    by_ratio = np.argsort(-log_ratio(*ordering), kind="stable")
+    n = choosing[0].sum()
     natural = np.arange(len(by_ratio))  # its beginnings and ends are thresholds of a real output
     best = (-1.0, "x", by_ratio[:0])
     for order in (by_ratio, by_ratio[::-1], natural, natural[::-1]):
-        in_x, in_y = (n * np.cumsum(seen[order]) / max(seen.sum(), 1) for seen in choosing)
+        in_x, in_y = (np.cumsum(seen[order]) for seen in choosing)
         for likelier, pair in (("x", (in_x, in_y)), ("x_neighbour", (in_y, in_x))):
             bounds = _lower_bound(*pair, n, delta, alarm)
             size = int(np.argmax(bounds))
@@ -134,135 +140,7 @@ def _best_event(ordering, choosing, n, delta, alarm):
                 best = (bounds[size], likelier, order[: size + 1])
     members = np.zeros(len(by_ratio), dtype=bool)
     members[best[2]] = True
-    return best[1], members
-
-
-def _log_ratio(seen_x, seen_y):
-    """Estimated log likelihood ratios of the classes; half a count keeps them finite."""
-    return np.log((seen_x + 0.5) / (seen_y + 0.5))
-
-
-def _counts(labels, size):
-    return np.bincount(labels, minlength=size + 1)[:size]
-
-
-def _classes(at_x, at_y):
-    """The classes of outputs that the first half suggests."""
-    both = list(at_x) + list(at_y)
-    try:
-        rows = np.array(both, dtype=float)  # None becomes NaN
-    except (TypeError, ValueError, OverflowError):
-        return _Outcomes(both)
-    if rows.ndim == 1:
-        return _Bins(rows)
-    rows = rows.reshape(len(both), -1)
-    if rows.shape[1] == 1:
-        return _Bins(rows[:, 0])
-    outcomes = _Outcomes(both)
-    return outcomes if outcomes.size <= len(both) / 10 else _Scores(rows)
-
-
-class _Outcomes:
-    """One class for each different outcome."""
-
-    def __init__(self, outputs):
-        self.codes = {}
-        for output in outputs:
-            self.codes.setdefault(_hashable(output), len(self.codes))
-        self.size = len(self.codes)
-
-    def label(self, outputs):
-        """The class of each output; `size` for outcomes that the first half didn't show."""
-        return np.array([self.codes.get(_hashable(y), self.size) for y in outputs], dtype=int)
-
-    def words(self, members):
-        return "output " + _some([str(key) for key, code in self.codes.items() if members[code]])
-
-
-class _Bins:
-    """Classes of numbers: each its own if they are few, else bins between pooled quantiles."""
-
-    def __init__(self, numbers):
-        numbers = np.sort(numbers[~np.isnan(numbers)])
-        self.edges = np.unique(numbers)
-        self.few = len(self.edges) <= _MOST
-        if not self.few:
-            tails = 2.0 ** -np.arange(8, np.log2(len(numbers) / 8))
-            levels = np.concatenate([tails, np.arange(1, 128) / 128, 1 - tails])
-            cuts = numbers[np.sort((levels * len(numbers)).astype(int))]
-            atoms = cuts[1:][np.diff(cuts) == 0]  # numbers that repeat get a bin of their own
-            self.edges = np.unique(np.concatenate([cuts, np.nextafter(atoms, -np.inf)]))
-        self.size = len(self.edges) + 1
-
-    def label(self, outputs):
-        """Bin i is (edges[i-1], edges[i]], or that edge alone; the last holds NaN and the rest."""
-        numbers = _numbers(outputs, ())
-        bins = np.searchsorted(self.edges, numbers)
-        if self.few and len(self.edges):
-            bins[self.edges[np.minimum(bins, len(self.edges) - 1)] != numbers] = len(self.edges)
-        return bins
-
-    def words(self, members):
-        if self.few:
-            names = [*(f"{edge:.6g}" for edge in self.edges), "none of the others"]
-            return "output " + _some([n for n, m in zip(names, members, strict=True) if m])
-        ends = np.concatenate([[-np.inf], self.edges, [np.inf]])
-        changes = np.flatnonzero(np.diff(np.concatenate([[0], members, [0]])))
-        pieces = [f"({ends[i]:.6g}, {ends[j]:.6g}]" for i, j in changes.reshape(-1, 2)]
-        return "output in " + _some(pieces)
-
-
-class _Scores:
-    """Bins of a sum of estimated log ratios, one for each entry of a real vector."""
-
-    def __init__(self, rows):
-        half = len(rows) // 2
-        self.shape, self.columns = rows.shape[1:], []
-        for column in rows.T:
-            bins = _Bins(column)
-            seen = [_counts(bins.label(c), bins.size) for c in (column[:half], column[half:])]
-            self.columns.append((bins, _log_ratio(*seen)))
-        self.bins = _Bins(self.score(rows))
-        self.size = self.bins.size
-
-    def score(self, rows):
-        return sum(
-            ratio[bins.label(c)] for (bins, ratio), c in zip(self.columns, rows.T, strict=True)
-        )
-
-    def label(self, outputs):
-        return self.bins.label(self.score(_numbers(outputs, self.shape)))
-
-    def words(self, members):
-        return self.bins.words(members).replace("output", "sum of estimated log ratios")
-
-
-def _some(names):
-    more = f" or {len(names) - 6} more" if len(names) > 6 else ""
-    return " or ".join(names[:6]) + more
-
-
-def _numbers(outputs, shape):
-    """Outputs as floats of one shape each; what doesn't fit (it is rare) is NaN throughout."""
-    try:
-        return np.array(outputs, dtype=float).reshape(len(outputs), *shape)
-    except (TypeError, ValueError, OverflowError):
-        rows = np.full((len(outputs), *shape), np.nan)
-        for i, output in enumerate(outputs):
-            try:
-                rows[i] = np.array(output, dtype=float).reshape(shape)
-            except (TypeError, ValueError, OverflowError):
-                pass
-        return rows
-
-
-def _hashable(output):
-    """An outcome that equal outcomes equal: tuples for arrays and lists, None for NaN."""
-    if isinstance(output, np.ndarray | np.generic):
-        output = output.tolist()
-    if isinstance(output, list | tuple):
-        return tuple(map(_hashable, output))
-    return None if isinstance(output, float) and output != output else output
+    return best[0], best[1], members
 
 
 def _one_by_one(mechanism):
@@ -270,18 +148,19 @@ def _one_by_one(mechanism):
     return lambda x, runs, rng: [mechanism(x, rng=rng) for _ in range(runs)]
 
 
-def _runs(draw, x, runs, rng, bar):
-    """The outputs of so many runs on x, as a list or as an array."""
-    pieces = []
+def _batches(draw, x, runs, rng, bar):
+    """The outputs of so many runs on x, piece by piece."""
     for start in range(0, runs, _BATCH):
         size = min(_BATCH, runs - start)
         outputs = draw(x, size, rng=rng)
         if not hasattr(outputs, "__len__") or len(outputs) != size:
-            raise ValueError(
-                f"mechanism must return {size} outputs for {size} runs, got {outputs!r}"
-            )
-        pieces.append(outputs)
+            raise ValueError(f"mechanism must return {size} outputs, got {outputs!r}")
         bar.add(size)
+        yield outputs
+
+
+def _joined(batches):
+    pieces = list(batches)
     if all(isinstance(piece, np.ndarray) for piece in pieces):
         return np.concatenate(pieces)
     return [output for piece in pieces for output in piece]

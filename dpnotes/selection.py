@@ -28,8 +28,9 @@ from ._validate import (
     scalar,
     within,
 )
+from .accountant.privacy_loss import PrivacyLoss
+from .accountant.step import Finite
 from .convex import checked_rows, distance_loss
-from .losses import finite
 
 __all__ = [
     "exponential_mechanism",
@@ -49,7 +50,6 @@ __all__ = [
 ]
 
 NOISES = ("laplace", "exponential", "gumbel")
-FARTHEST = 700.0  # beyond this gap, in scales, a probability is 0 in floating point
 MOST_ENTRIES = 10_000_000  # of the table of databases that small_db lists
 
 
@@ -76,8 +76,7 @@ def exponential_mechanism_accuracy(beta, candidates, optimal=1, sensitivity=1.0,
     beta, optimal = positive_probability("beta", beta), count("optimal", optimal)
     if count("candidates", candidates) < optimal:
         raise ValueError(f"optimal must be at most candidates, {candidates}, got {optimal!r}")
-    wide = np.log(count("candidates", candidates)) - np.log(optimal) - np.log(beta)
-    return plain(wide * _scale(sensitivity, epsilon))
+    return plain((np.log(candidates / optimal) - np.log(beta)) * _scale(sensitivity, epsilon))
 
 
 def report_noisy_max(scores, *, scale, noise="laplace", rng):
@@ -105,12 +104,11 @@ def report_noisy_max_law(scores, *, scale, noise="laplace"):
 def permute_and_flip(utility, sensitivity=1.0, epsilon=1.0, *, rng):
     """Visit the candidates in random order; stop at r with probability exp(epsilon g/(2 sens.)).
 
-    g = utility[r] - max utility <= 0. epsilon-DP where `exponential_mechanism` is, and never worse
+    g = utility[r] - max utility. As private as `exponential_mechanism`, and never worse
     (X-permute-and-flip; McKenna and Sheldon 2020).
     """
     gaps = _gaps("utility", utility, _scale(sensitivity, epsilon))
-    rng = generator("rng", rng)
-    heads = np.log1p(-rng.random(gaps.shape)) <= gaps  # uniform on (0, 1], so 0 always is
+    heads = np.log1p(-generator("rng", rng).random(gaps.shape)) <= gaps  # always where gaps = 0
     return _largest(np.where(heads, rng.random(gaps.shape), -1.0))  # the first head of the order
 
 
@@ -123,22 +121,22 @@ def permute_and_flip_law(utility, sensitivity=1.0, epsilon=1.0):
 def bounded_range(epsilon, points=40):
     """A loss that dominates every mechanism whose losses stay within a range of length `epsilon`.
 
-    The exponential mechanism is one, at its own epsilon. ``compose`` then bounds every adaptive
-    sequence of them (X-bounded-range). Losses on an even grid over [-epsilon, epsilon], masses
-    proportional to exp(loss/2), halved at both ends: an upper bound for any number of `points`.
+    The exponential mechanism is one; ``compose`` bounds any adaptive sequence (X-bounded-range). An
+    even grid over [-epsilon, epsilon], masses proportional to exp(loss/2), halved at both ends.
     """
     epsilon = scalar("epsilon", within("epsilon", epsilon, 1e-6, 500.0))
     points = int(within("points", count("points", points), 1, 10_000))
-    mass = np.exp(np.linspace(-epsilon, 0.0, points + 1))
-    mass[[0, -1]] /= 2
-    return finite(mass / mass.sum(), mass[::-1] / mass.sum())
+    loss = np.linspace(-epsilon, epsilon, points + 1)
+    log_p = loss / 2 - np.log(2) * (np.abs(loss) == epsilon)
+    log_p -= np.logaddexp.reduce(log_p)
+    return PrivacyLoss([(Finite(tuple(loss.tolist()), tuple(log_p.tolist())), 1)])
 
 
 def bounded_range_delta(epsilon, k, target_epsilon):
     """Least delta at `target_epsilon` of k rounds of range `epsilon`, all fixed beforehand.
 
-    The worst of k + 1 coins with losses t and t - epsilon, each summed (X-bounded-range; Dong,
-    Durfee and Rogers 2020). Not for adaptive rounds. Scalars, k <= 2000.
+    The worst of k coins with losses t, t - epsilon (X-bounded-range; Dong, Durfee and Rogers
+    2020). Not for adaptive rounds. Scalars, k <= 2000.
     """
     epsilon = scalar("epsilon", within("epsilon", epsilon, 1e-6, 500.0))
     k = int(within("k", count("k", k), 1, 2000))
@@ -146,7 +144,7 @@ def bounded_range_delta(epsilon, k, target_epsilon):
     low = np.arange(k + 1.0)  # how many rounds have the loss t - epsilon
     ways = gammaln(k + 1) - gammaln(low + 1) - gammaln(k - low + 1)
     worst = 0.0
-    for t in np.unique(np.clip((target + (low + 1) * epsilon) / (k + 1), 0.0, epsilon)):
+    for t in np.unique(np.clip((target + low[1:] * epsilon) / (k + 1), 0.0, epsilon)):
         high = np.expm1(t - epsilon) / np.expm1(-epsilon)  # chance of the loss t
         log_mass = ways + xlogy(k - low, high) + xlog1py(low, -high)
         excess = -np.expm1(np.minimum(target - k * t + low * epsilon, 0.0))
@@ -157,9 +155,8 @@ def bounded_range_delta(epsilon, k, target_epsilon):
 def private_median(values, *, epsilon, lower, upper, rng):
     """A number of the public interval [lower, upper] near the median, epsilon-DP.
 
-    X-private-median: the exponential mechanism with utility -|#{x_i <= t} - n/2|, which one
-    substitution moves by at most 1. Its density is constant between neighbouring data. Values
-    outside are clipped.
+    X-private-median: the exponential mechanism with utility -|#{x_i <= t} - n/2|, of sensitivity 1
+    under replace. Its density is constant between neighbouring data. Values outside are clipped.
     """
     epsilon, rng = scalar("epsilon", positive("epsilon", epsilon)), generator("rng", rng)
     if not real("lower", lower) < real("upper", upper):
@@ -190,17 +187,17 @@ def small_db(histogram, queries, rows, *, epsilon, rng):
     """Weights over the universe, summing to 1, of a synthetic database of `rows` rows (U-smalldb).
 
     epsilon-DP under replace, the number n of rows being public. `histogram`: counts (|X|,);
-    `queries`: (k, |X|), entries in [0, 1]. Draws from `small_db_law`, whose limits hold.
+    `queries`: (k, |X|), entries in [0, 1]. The limits are those of `small_db_law`.
     """
     databases, law = small_db_law(histogram, queries, rows, epsilon=epsilon)
     return databases[generator("rng", rng).choice(len(law), p=law)]
 
 
 def small_db_law(histogram, queries, rows, *, epsilon):
-    """All databases of `rows` rows, as weights (N, |X|), and their probabilities (N,).
+    """All N databases of `rows` rows, as weights (N, |X|), and their probabilities (N,).
 
     The exponential mechanism with utility - max over queries of the error, of sensitivity 1/n.
-    N = C(|X| + rows - 1, rows), N |X| at most 1e7. Arguments as in `small_db`.
+    N |X| is at most 1e7. Arguments as in `small_db`.
     """
     histogram = array("histogram", histogram, 1)
     if (histogram < 0).any() or (histogram % 1 != 0).any() or not 1 <= histogram.sum() < 2**53:
@@ -247,8 +244,7 @@ def _gaps(name, scores, scale):
 
 
 def _largest(noisy):
-    chosen = np.argmax(noisy, axis=-1)
-    return int(chosen) if chosen.ndim == 0 else chosen
+    return int(np.argmax(noisy)) if noisy.ndim == 1 else np.argmax(noisy, axis=-1)
 
 
 @lru_cache(maxsize=64)
@@ -275,18 +271,20 @@ def _flip_law(gaps):
 
 def _laplace_law(gaps):
     """Chance of the largest sum: the others' distribution functions under r's own density."""
-    law, near = np.zeros(len(gaps)), gaps > -FARTHEST
+    law, near = np.zeros(len(gaps)), gaps > -700.0  # else 0 in floating point
     u = gaps[near]
     k, least, p = len(u), u.min(), np.exp(u) / 2
     chance = p * _alone(p)  # a largest sum above all scores: w = exp(-sum)
     chance += np.exp(k * (least - np.log(2)) - u.sum()) / k  # below all scores
     edges = np.unique(np.concatenate([u, np.arange(least, 0.0)]))
     node, weight = _nodes(16)
-    for low, width in zip(edges[:-1], np.diff(edges), strict=True):
-        far = low + width * node[:, None] - u
+    low, width = edges[:-1, None], np.diff(edges)[:, None]
+    for some in np.array_split(np.arange(len(low)), 1 + len(low) * k // 50_000):
+        far = (low[some] + width[some] * node).ravel()[:, None] - u
         inner = -np.abs(far) - np.log(2)  # log density, and log tail on its side
         below = np.where(far < 0, inner, np.log1p(-np.exp(inner)))
-        chance += width * weight @ np.exp(below.sum(1, keepdims=True) - below + inner)
+        mass = np.exp(below.sum(1, keepdims=True) - below + inner)
+        chance += (width[some] * weight).ravel() @ mass
     law[near] = chance
     return law
 
