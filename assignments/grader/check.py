@@ -1,5 +1,6 @@
 """Check a master under the real grader: full marks, none for stubs, wrong answers lose theirs."""
 
+import ast
 import copy
 import json
 import re
@@ -73,24 +74,54 @@ def marked(path, book, limits, folder):
     return results["ada"]["messages"]
 
 
+def loaded(source):
+    """All names that a piece of code reads, its own too."""
+    return {n.id for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Name)}
+
+
+def needed(master, tests):
+    """The cells that these tests need, by what they define: no plots, for instance."""
+    names, sources = set().union(*map(loaded, tests)), []
+    for cell in reversed([c for c in master.notebook.cells if c.cell_type == "code"]):
+        if "points" not in masters.grading(cell) and masters.bound(cell.source) & names:
+            names |= loaded(cell.source)
+            sources.append(cell.id)
+    return sources
+
+
+def reached(master, changed):
+    """The questions whose tests can notice a change of these answers, also through others."""
+    dirty, tests = (
+        set(),
+        {q.id: f"{q.source}\n{q.hidden}" for q in master.questions if not q.manual},
+    )
+    for cell in (c for c in master.notebook.cells if c.cell_type == "code"):
+        if "points" not in masters.grading(cell):
+            if cell.id in changed or loaded(cell.source) & dirty:
+                dirty |= masters.bound(cell.source)
+    return [q for q, source in tests.items() if loaded(source) & dirty]
+
+
 def together(master, books, limits, folder):
-    """[what the failed tests said] of notebooks that run one after the other in one sandbox.
+    """[what the failed tests said] of (notebook, questions to test), in one sandbox one by one.
 
     They are ours: none has to be kept away from the next, and one start serves all.
     """
     limits = replace(limits, total_seconds=limits.total_seconds * (1 + len(books)))
     given, said = judge.namespace(master), []
+    sources = {q.id: f"{q.source}\n{q.hidden}" for q in master.questions}
     launcher = sandbox.Bubblewrap(limits, sandbox.font_cache(folder / "out" / "fonts"))
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), Session(master.given, limits, launcher) as session:
         warnings.simplefilter("ignore")
-        with Session(master.given, limits, launcher) as session:
-            for book in books:
-                file = folder / "book.ipynb"
-                file.write_text(json.dumps(book), encoding="utf-8")
-                steps = submissions.read("ada", file, [], master).steps
-                session.forget()
-                said.append(judge.untested(master))
-                judge.follow(session, steps, master, given, said[-1], [])
+        for book, questions in books:
+            kept = needed(master, [sources[q] for q in questions])
+            cells = [c for c in book.cells if c.id in kept or c.id.startswith("test-")]
+            file = folder / "book.ipynb"
+            file.write_text(json.dumps({**book, "cells": cells}), encoding="utf-8")
+            steps = submissions.read("ada", file, [], master).steps
+            session.forget()
+            said.append({q: "not reached" for q in questions})
+            judge.follow(session, steps, master, given, said[-1], [])
     return said
 
 
@@ -99,7 +130,8 @@ def complaints(path, limits):
     master, wrong = masters.read(path), wrong_answers(path)
     automatic = {q.id for q in master.questions if not q.manual}
     shared = groups(wrong)
-    books = [master.student, *(spoiled(master, group) for group in shared)]
+    books = [(master.student, sorted(automatic))]
+    books += [(spoiled(master, g), reached(master, [w["question"] for w in g])) for g in shared]
     with tempfile.TemporaryDirectory() as name:
         stubs, *lost = map(set, together(master, books, limits, Path(name)))
         messages = marked(path, solved(master), limits, Path(name))

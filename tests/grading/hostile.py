@@ -195,7 +195,7 @@ cells(
         "import dpnotes as d\nrr = d.randomized_response": "ran",
         "ready = lambda rng, n: rng.standard_exponential(n)": "ran",
         "import time\ntime.sleep(10**6)": "TimeoutError",
-        "open('/tmp/big', 'wb').write(b'0' * 10**9)": "OSError",
+        "with open('/tmp/big', 'wb') as file:\n    for _ in range(1000):\n        file.write(b'0' * 10**6)": "OSError",
     },
     FULL, "mentions subprocess", "mentions socket", "mentions ctypes",
     "calls dpnotes in a cell of its own", "samples with standard_exponential",
