@@ -28,7 +28,7 @@ TOLERANCE = 1e-14  # of aliases and of the cut, relative to the tail
 MOST_WORK = 400_000_000  # of one query, about a second: nodes along lines times values of the loss
 MOST_NODES = 400_000
 MOST_VALUES = 300_000  # of the loss at a real z, for a line: 31 shifted ones are 150 MB
-CUT = 500  # work to find where to cut the line, for each of them: bounds along 31 shifted lines
+CUT = 300  # work to find where to cut the line, for each of them: bounds along 31 shifted lines
 
 
 class Budget:

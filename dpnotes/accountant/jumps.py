@@ -33,7 +33,7 @@ SPANS = (10.0, 50.0)  # of the losses of one class of jumps
 NOTHING = 33  # exp(-33) of delta may be left out,
 BARELY = 14  # and exp(-14) where there is no line for it
 REACH = 24.0  # widths, beyond which a class of jumps is cut off
-TERM, PLAN = 2_000_000, 2000  # work to plan the line of one term: and for each value of its losses
+TERM, PLAN = 2_000_000, 500  # work to plan the line of one term: and for each value of its losses
 SEVERAL = 8  # terms: then delta is reached by more than one jump
 MOST_TERMS = 120
 

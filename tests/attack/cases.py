@@ -49,7 +49,6 @@ CASES = [
     _ask("epsilon", 1e-144, _g(5e5, 300, 2.5e-9)),
     _ask("renyi", 1e300, _g(1.0, 1, 0.01)),
     _ask("epsilon", 1e-6, _r(1e-6, 10**12)),
-    _ask("delta", 1.0, _g(0.01, 100000, 1e-4)),
     _ask("delta", 1.0, _g(0.01495, 14 * 10**9, 1.03e-5)),
     _ask("epsilon", 1e-200, _g(0.2, 300, 0.999999)),
     _ask("epsilon", 1e-6, *(_r(0.1 + 0.01 * i) for i in range(30))),
@@ -80,9 +79,10 @@ CASES = [
     _ask("renyi", inf, _l(5.0, 3)),
 ]
 
-# Known misses, reported by every `make attack` until they are mended: right, but some seconds,
-# because each line of a trade-off is a query of its own.
+# Known misses, reported by every `make attack` until they are mended: right, but some seconds, for
+# each line of a trade-off is a query of its own; and many terms of jumps, which say nothing here.
 OPEN = [
+    _ask("delta", 1.0, _g(0.01, 100000, 1e-4)),
     _ask("tradeoff", 0.8, _g(2e4, 300000, 5e-10)),
     _ask("tradeoff", 0.05, _g(8.66, 3, 0.00025), _l(8.0, 1, 0.1)),
 ]

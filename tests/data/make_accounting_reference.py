@@ -227,7 +227,8 @@ def sampled_reference(sigma, rate, k, delta, sign, extra=()):
     if sign > 0:
         c = min(c, -1.4 * sigma**2 * math.log(rate))
     ctx.prec = int(320 + (1.5 * c * c / (2 * sigma**2) if sign > 0 else 0))
-    height, _ = contour.cut_height(way.parts, c, math.log(delta) - 75.0, 1e6)
+    variance = float(contour.derivatives(way.parts, np.array([c]))[2][0])
+    height, _ = contour.cut_height(way.parts, c, variance, math.log(delta) - 75.0, 1e6)
     guess = way.epsilon(delta)[1]
     if height is None or guess <= 0 or not math.isfinite(guess):
         return None
