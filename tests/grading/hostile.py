@@ -204,7 +204,7 @@ cells(
 cells(
     {
         "import os\nos._exit(0)": "the cell ended",
-        "import os\nos.kill(-1, 9)": "the cell ended",
+        "import os\nos.kill(-1, 9)": "ProcessLookupError|ran|the cell ended",
         "import ctypes\nctypes.string_at(0)": "the cell ended",
         "import os\nos.closerange(0, 1000)": "ran|the cell ended",
     },
