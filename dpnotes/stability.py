@@ -7,7 +7,6 @@ mechanism's output are on datasets of m rows that differ in one row. Natural log
 
 import numpy as np
 from scipy.special import erf
-from scipy.stats import binom
 
 from ._validate import (
     count,
@@ -167,6 +166,8 @@ def vote_bias(m, sigma=0.0):
     On m rows of pure noise, answers with Gaussian noise `sigma` (0: none): E[C sign], C the mean of
     m fair signs; close to sqrt(2/(pi m (1 + 4 m sigma^2))) (adaptive-analysis-vote).
     """
+    from scipy.stats import binom  # longer to import than all of dpnotes
+
     heads = np.arange(count("m", m) + 1)
     mean, sigma = 2 * heads / m - 1, nonnegative("sigma", sigma)
     sign = erf(mean / (np.sqrt(8) * sigma)) if sigma > 0 else np.sign(mean)
@@ -178,6 +179,8 @@ def vote_accuracy(m, k, sigma=0.0):
 
     Ties count one half. The true accuracy is 1/2 (adaptive-analysis-vote).
     """
+    from scipy.stats import binom
+
     k, share = _counts("k", k), (1 + vote_bias(m, sigma)) / 2
     return plain(binom.sf(k / 2, k, share) + binom.pmf(k / 2, k, share) / 2)
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import sys
 from pathlib import Path
 
@@ -20,6 +21,19 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("book")
 
 _collected = {}
+MOST_MEMORY = 6 * 2**30  # of address space, in the tests that start no browser and no sandbox
+
+
+@pytest.fixture(autouse=True)
+def _bounded(request):
+    """A test that asks for far too much memory fails by name, and the others go on."""
+    if request.path.parent.name not in ("claims", "package"):
+        yield
+        return
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 @pytest.fixture(autouse=True)

@@ -30,7 +30,7 @@ def split(parts):
     if steps > 1 and laplaces:
         return None
     single = [p if p.plain_gaussian else replace(p, k=1) for p in others for _ in range(_times(p))]
-    single += [replace(p, k=1) for p in laplaces for _ in range(p.k)] if steps == 0 else []
+    single += [replace(p, k=1) for p in laplaces for _ in range(min(p.k, 3))] if steps == 0 else []
     if len(single) == 1:
         return None, counted, single[0]
     if len(single) == 2:

@@ -152,10 +152,11 @@ def test_cases_of_the_reviews(case):
     assert not without_clock(verdict)
 
 
-def test_a_fixed_draw():
-    for index in range(150):
-        query = draw(20, index, NAMESPACE)()
-        verdict = ask(query, NAMESPACE)
-        if query.parts and Oracle(query.parts).name in ("closed", "exact", "binomial"):
-            judge.judge(verdict)
-        assert not without_clock(verdict), query.code()
+@pytest.mark.parametrize("index", range(40))
+def test_a_fixed_draw(index):
+    query = draw(20, index, NAMESPACE)()
+    verdict = ask(query, NAMESPACE)
+    quick = ("closed", "exact") if query.method == "tradeoff" else ("closed", "exact", "binomial")
+    if query.parts and Oracle(query.parts).name in quick:
+        judge.judge(verdict)
+    assert not without_clock(verdict), query.code()
