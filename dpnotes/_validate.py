@@ -103,6 +103,14 @@ def count(name, value):
     return int(_whole(name, value, 1))
 
 
+def counts(name, value):
+    """Whole numbers >= 1, of any shape."""
+    numbers = positive(name, value)
+    if np.any(numbers != np.floor(numbers)):
+        raise _error(name, value, "a whole number >= 1")
+    return numbers
+
+
 def count_or_zero(name, value):
     """A whole number >= 0, as an int."""
     return int(_whole(name, value, 0))

@@ -94,13 +94,7 @@ def audit(mechanism, x, x_neighbour, epsilon, delta=0.0, *, runs=100_000, false_
 
     bar = _Progress(4 * half)
     first = [_joined(_batches(draw, at, half, rng, bar)) for at in (x, x_neighbour)]
-    promises = []
-    for classes in classes_of(*first):
-        labels = [classes.label(outputs) for outputs in first]
-        quarters = [[counts_of(at[i::2], classes.size) for at in labels] for i in (0, 1)]
-        # half the runs at the root of the level: bounds as far from the estimates as later
-        promises.append((*_best_event(*quarters, delta, math.sqrt(alarm)), classes))
-    _, likelier, members, classes = max(promises, key=lambda promise: promise[0])
+    likelier, members, classes = _chosen(first, delta, alarm)
     inside = np.append(members, False)  # an output of no class is not in the event
     counts = [
         sum(int(inside[classes.label(y)].sum()) for y in _batches(draw, at, half, rng, bar))
@@ -120,6 +114,17 @@ def _lower_bound(k, other, n, delta, alarm):
     low = np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, alarm / 2), 0.0)
     high = np.where(other < n, betainccinv(other + 1, np.maximum(n - other, 1), alarm / 2), 1.0)
     return np.log(np.maximum((low - delta) / high, 1.0))
+
+
+def _chosen(first, delta, alarm):
+    """(where it is likelier, which classes, the system of classes) of the most promising event."""
+    promises = []
+    for classes in classes_of(*first):
+        labels = [classes.label(outputs) for outputs in first]
+        quarters = [[counts_of(at[i::2], classes.size) for at in labels] for i in (0, 1)]
+        # half the runs at the root of the level: bounds as far from the estimates as later
+        promises.append((*_best_event(*quarters, delta, math.sqrt(alarm)), classes))
+    return max(promises, key=lambda promise: promise[0])[1:]
 
 
 def _best_event(ordering, choosing, delta, alarm):

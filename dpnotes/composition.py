@@ -10,12 +10,15 @@ import numpy as np
 import scipy  # its submodule optimize, 0.2 s, loads where it is first used
 
 from ._validate import (
+    count,
+    counts,
     nonnegative,
     open_probability,
     plain,
     positive,
     positive_probability,
     probability,
+    scalar,
 )
 from .gaussian_noise import gaussian_sigma_classical
 
@@ -138,7 +141,7 @@ def advanced_composition_delta(target_epsilon, epsilon, k, mean=kl_from_pure):
 
     exp(-(target_epsilon - k mean)^2 / (2 k epsilon^2)), and 1 where k mean is above the target.
     """
-    epsilon, k = np.asarray(positive("epsilon", epsilon)), _rounds(k)
+    epsilon, k = np.asarray(positive("epsilon", epsilon)), counts("k", k)
     room = np.maximum(nonnegative("target_epsilon", target_epsilon) - k * mean(epsilon), 0.0)
     return plain(np.exp(-((room / epsilon) ** 2) / (2 * k)))
 
@@ -150,7 +153,7 @@ def composed_delta(delta, k, delta_prime=0.0):
     """
     delta, delta_prime = probability("delta", delta), probability("delta_prime", delta_prime)
     with np.errstate(divide="ignore"):
-        return plain(-np.expm1(_rounds(k) * np.log1p(-delta) + np.log1p(-delta_prime)))
+        return plain(-np.expm1(counts("k", k) * np.log1p(-delta) + np.log1p(-delta_prime)))
 
 
 def overtakes_basic(epsilon, delta_prime, mean=kl_from_pure):
@@ -177,11 +180,20 @@ def per_query_epsilon(epsilon, k, delta_prime):
 
     (sqrt(2 log(1/delta') + 2 epsilon) - sqrt(2 log(1/delta'))) / sqrt(k), from A-advanced-pure.
     """
-    epsilon, k = nonnegative("epsilon", epsilon), _rounds(k)
+    epsilon, k = nonnegative("epsilon", epsilon), counts("k", k)
     log_inverse = -np.log(positive_probability("delta_prime", delta_prime))
     sum_of_roots = np.sqrt(2 * log_inverse + 2 * epsilon) + np.sqrt(2 * log_inverse)
     with np.errstate(invalid="ignore"):
         return plain(np.where(epsilon > 0, 2 * epsilon / (np.sqrt(k) * sum_of_roots), 0.0))
+
+
+def round_epsilon(epsilon, rounds, delta):
+    """Budget of one of so many rounds that are (epsilon, delta)-DP together: by basic composition,
+    or by advanced composition where delta > 0 and that gives more."""
+    epsilon = positive("epsilon", scalar("epsilon", epsilon))
+    rounds, delta = count("count", rounds), probability("delta", scalar("delta", delta))
+    advanced = per_query_epsilon(epsilon, rounds, delta) if delta else 0.0
+    return max(epsilon / rounds, advanced)
 
 
 def laplace_variance_basic(k, epsilon):
@@ -189,7 +201,7 @@ def laplace_variance_basic(k, epsilon):
 
     Sensitivity 1 a query, here and below (A-basic-vs-advanced).
     """
-    return plain(2 * (_rounds(k) / positive("epsilon", epsilon)) ** 2)
+    return plain(2 * (counts("k", k) / positive("epsilon", epsilon)) ** 2)
 
 
 def laplace_variance_advanced(k, epsilon, delta):
@@ -207,7 +219,7 @@ def laplace_variance_halved(k, epsilon, delta):
     if np.any(epsilon > 8 * log_inverse):
         most = 8 * log_inverse
         raise ValueError(f"epsilon must be at most 8 log(1/delta) = {most}, got {epsilon}")
-    return plain(16 * _rounds(k) * log_inverse / epsilon**2)
+    return plain(16 * counts("k", k) * log_inverse / epsilon**2)
 
 
 def gaussian_sigma_split(share, epsilon, delta, k):
@@ -218,7 +230,7 @@ def gaussian_sigma_split(share, epsilon, delta, k):
     """
     share, delta = open_probability("share", share), open_probability("delta", delta)
     each = per_query_epsilon(positive("epsilon", epsilon), k, share * delta)
-    return gaussian_sigma_classical(each, (1 - share) * delta / _rounds(k))
+    return gaussian_sigma_classical(each, (1 - share) * delta / counts("k", k))
 
 
 def best_delta_split(epsilon, delta, k):
@@ -253,17 +265,9 @@ def answerable_queries(error, epsilon, delta, beta=0.05, each=per_query_epsilon)
     return least
 
 
-def _rounds(k):
-    """Numbers of rounds: whole and at least 1."""
-    k = positive("k", k)
-    if np.any(k != np.floor(k)):
-        raise ValueError(f"k must be a whole number >= 1, got {k!r}")
-    return k
-
-
 def _root(k, delta_prime):
     """sqrt(2k log(1/delta')), and k."""
-    k = _rounds(k)
+    k = counts("k", k)
     return np.sqrt(-2 * k * np.log(positive_probability("delta_prime", delta_prime))), k
 
 

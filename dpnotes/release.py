@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import _validate as check
-from .composition import per_query_epsilon
+from .composition import round_epsilon
 from .losses import laplace, randomized_response
 
 __all__ = [
@@ -77,7 +77,7 @@ def laplace_queries(histogram, queries, *, epsilon, delta=0.0, rng):
     """
     histogram, rows = _counts(histogram)
     queries = _queries(queries, len(histogram))
-    scale = 1 / (rows * _round_epsilon(epsilon, len(queries), delta))
+    scale = 1 / (rows * round_epsilon(epsilon, len(queries), delta))
     return queries @ (histogram / rows) + check.generator("rng", rng).laplace(
         0.0, scale, len(queries)
     )
@@ -86,7 +86,7 @@ def laplace_queries(histogram, queries, *, epsilon, delta=0.0, rng):
 def laplace_queries_error(rows, queries, *, epsilon, delta=0.0, beta=0.05):
     """What no error of `laplace_queries` reaches, but for chance beta: scale log(k/beta)."""
     k = check.count("queries", queries)
-    scale = 1 / (check.count("rows", rows) * _round_epsilon(epsilon, k, delta))
+    scale = 1 / (check.count("rows", rows) * round_epsilon(epsilon, k, delta))
     return float(scale * np.log(k / check.open_probability("beta", beta)))
 
 
@@ -160,7 +160,7 @@ def weights_plan(rows, universe, queries, *, epsilon, delta=0.0, beta=0.05):
     n, k = check.count("rows", rows), check.count("queries", queries)
     size, beta = check.count("universe", universe), check.open_probability("beta", beta)
     updates = np.unique(np.geomspace(1, max(4, 8 * n), 300).astype(int))
-    each = np.array([_round_epsilon(epsilon, int(u), delta) for u in updates])[:, None]
+    each = np.array([round_epsilon(epsilon, int(u), delta) for u in updates])[:, None]
     share = np.linspace(0.03, 0.6, 39)  # of a round, for the Laplace answer
     compare = each * (1 - share)
     log_rounds, log_all = np.log(3 * updates[:, None] / beta), np.log(3 * k / beta)
@@ -277,11 +277,3 @@ def _queries(queries, size):
     if found.shape[1] != size or not found.size or found.min() < 0 or found.max() > 1:
         raise ValueError(f"queries must be rows of {size} values in [0, 1], got {queries!r}")
     return found
-
-
-def _round_epsilon(epsilon, rounds, delta):
-    """Budget of one of so many rounds: basic composition, or advanced where that gives more."""
-    epsilon = check.positive("epsilon", check.scalar("epsilon", epsilon))
-    delta = check.probability("delta", check.scalar("delta", delta))
-    advanced = per_query_epsilon(epsilon, rounds, delta) if delta else 0.0
-    return max(epsilon / rounds, advanced)

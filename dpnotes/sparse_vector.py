@@ -13,7 +13,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from . import _validate as check
-from .composition import per_query_epsilon
+from .accountant.law import gauss
+from .composition import round_epsilon
 
 __all__ = [
     "SparseVector",
@@ -27,8 +28,6 @@ __all__ = [
     "sparse_log_law",
     "lyu_variants",
 ]
-
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 
 class SparseVector(NamedTuple):
@@ -71,7 +70,7 @@ def numeric_sparse(answers, threshold=0.0, *, count=1, epsilon, delta=0.0, sensi
     Half of each round's budget buys the comparison, the other half fresh noise for the value.
     """
     answers = _answers(answers)
-    each = _round_epsilon(epsilon, count, delta) / 2
+    each = round_epsilon(epsilon, count, delta) / 2
     noise = sparse_rounds(count * each, count, 0.0, sensitivity)
     reports = sparse_runs(noise, answers, threshold, runs=1, rng=rng)[0]
     reports = reports[~np.isnan(reports)]
@@ -81,7 +80,7 @@ def numeric_sparse(answers, threshold=0.0, *, count=1, epsilon, delta=0.0, sensi
 
 def sparse_rounds(epsilon, count=1, delta=0.0, sensitivity=1.0):
     """The `SparseVector` of `sparse`: scales 2 s/e and 4 s/e, e = epsilon of one round."""
-    each = _round_epsilon(epsilon, count, delta)
+    each = round_epsilon(epsilon, count, delta)
     scale = 2 * check.positive("sensitivity", check.scalar("sensitivity", sensitivity)) / each
     return SparseVector(scale, 2 * scale, scale, check.count("count", count))
 
@@ -105,10 +104,8 @@ def sparse_epsilon(noise, sensitivity=1.0):
     Threshold noise kept: s/b1 + 2 c s/b2. Drawn anew: (s/b1 + 2 s/b2) for the first round and the
     same for each of c - 1 more, by adding up (F-svt).
     """
-    noise, s = (
-        _noise(noise),
-        check.positive("sensitivity", check.scalar("sensitivity", sensitivity)),
-    )
+    noise = _noise(noise)
+    s = check.positive("sensitivity", check.scalar("sensitivity", sensitivity))
     if noise.query_scale == 0 or noise.shows_answer or np.isinf(noise.count):
         return np.inf
     per_above = 2 * noise.count * s / noise.query_scale
@@ -135,15 +132,6 @@ def lyu_variants(epsilon, count, sensitivity=1.0):
         "5: Stoddard et al. (broken)": SparseVector(half, 0.0, None, np.inf),
         "6: Chen et al. (broken)": SparseVector(half, half, None, np.inf),
     }
-
-
-def _round_epsilon(epsilon, count, delta):
-    """Budget of one of `count` rounds that are (epsilon, delta)-DP together."""
-    epsilon = check.positive("epsilon", check.scalar("epsilon", epsilon))
-    count = check.count("count", count)
-    delta = check.probability("delta", check.scalar("delta", delta))
-    advanced = per_query_epsilon(epsilon, count, delta) if delta else 0.0
-    return max(epsilon / count, advanced)
 
 
 def _noise(noise):
@@ -269,8 +257,7 @@ def _panels(kinks, scale, b, length):
     reach = 45 * max(scale, b) + b * np.log1p(length)
     low, high = kinks.min() - reach, kinks.max() + reach
     ends = np.unique(np.concatenate([np.arange(low, high, unit), [high], kinks]))
-    half, middle = np.diff(ends) / 2, (ends[1:] + ends[:-1]) / 2
-    return (middle + half * _NODES[:, None]).ravel(), (half * _WEIGHTS[:, None]).ravel()
+    return gauss(ends, order=20)
 
 
 def _log_tail(u):

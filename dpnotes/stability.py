@@ -10,6 +10,7 @@ from scipy.special import erf
 
 from ._validate import (
     count,
+    counts,
     function,
     generator,
     nonnegative,
@@ -52,7 +53,7 @@ def gaussian_tv(sigma, sensitivity=1.0, k=1):
     sensitivity (adaptive-analysis-gaussian).
     """
     ratio = np.asarray(positive("sensitivity", sensitivity)) / positive("sigma", sigma)
-    return plain(erf(np.sqrt(_counts("k", k) / 8) * ratio))
+    return plain(erf(np.sqrt(counts("k", k) / 8) * ratio))
 
 
 def gaussian_tv_linear(sigma, sensitivity=1.0):
@@ -63,13 +64,13 @@ def gaussian_tv_linear(sigma, sensitivity=1.0):
 
 def tv_composition(eta, k):
     """Stability min(1, k eta) of k adaptive rounds that are eta-TV-stable each (S-0.1)."""
-    return plain(np.minimum(1.0, _counts("k", k) * probability("eta", eta)))
+    return plain(np.minimum(1.0, counts("k", k) * probability("eta", eta)))
 
 
 def tv_composition_tight(eta, k):
     """Stability 1 - (1 - eta)^k of k adaptive rounds; attained (ex-adaptive-analysis-tight)."""
     with np.errstate(divide="ignore"):
-        left = _counts("k", k) * np.log1p(-np.asarray(probability("eta", eta)))
+        left = counts("k", k) * np.log1p(-np.asarray(probability("eta", eta)))
     return plain(-np.expm1(left))
 
 
@@ -103,13 +104,13 @@ def tv_from_pure_pinsker(epsilon, k):
     U-kl-tight and Pinsker's inequality; needs no delta (S-dp-tv-composed).
     """
     epsilon = np.asarray(nonnegative("epsilon", epsilon))
-    return plain(np.sqrt(_counts("k", k) * epsilon * np.tanh(epsilon / 2) / 2))
+    return plain(np.sqrt(counts("k", k) * epsilon * np.tanh(epsilon / 2) / 2))
 
 
 def tv_from_pure_advanced(epsilon, k, delta):
     """Bound epsilon sqrt(2 k ln(1/delta)) + delta on `tv_from_pure` (S-dp-tv-composed)."""
     epsilon, delta = np.asarray(nonnegative("epsilon", epsilon)), open_probability("delta", delta)
-    return plain(epsilon * np.sqrt(2 * _counts("k", k) * -np.log(delta)) + delta)
+    return plain(epsilon * np.sqrt(2 * counts("k", k) * -np.log(delta)) + delta)
 
 
 def stable_error(eta, m, delta):
@@ -118,7 +119,7 @@ def stable_error(eta, m, delta):
     eta + (2 eta m + 1) sqrt(ln(2/delta)/(2m)) bounds |E q(S) - q(D)|, the mean over the coins
     (S-generalization, proved with this 2).
     """
-    eta, m = np.asarray(probability("eta", eta)), _counts("m", m)
+    eta, m = np.asarray(probability("eta", eta)), counts("m", m)
     return plain(eta + (2 * eta * m + 1) * _luck(m, delta))
 
 
@@ -127,7 +128,7 @@ def stable_mean_square(eta, m):
 
     The mean is over rows and coins; the query q is an eta-TV-stable function of the m rows.
     """
-    return plain(0.25 / _counts("m", m) + 1.25 * np.asarray(probability("eta", eta)))
+    return plain(0.25 / counts("m", m) + 1.25 * np.asarray(probability("eta", eta)))
 
 
 def sigma_for_error(tau, k, m, delta):
@@ -137,7 +138,7 @@ def sigma_for_error(tau, k, m, delta):
     sqrt(ln(2/delta)/(2m)). Of order k sqrt(ln(1/delta))/(sqrt(m) tau).
     """
     eta = _stability_for_error(tau, m, delta)
-    return plain(_counts("k", k) / (np.sqrt(2 * np.pi) * _counts("m", m) * eta))
+    return plain(counts("k", k) / (np.sqrt(2 * np.pi) * counts("m", m) * eta))
 
 
 def epsilon_for_error(tau, k, m, delta):
@@ -145,7 +146,7 @@ def epsilon_for_error(tau, k, m, delta):
 
     2 eta / sqrt(k), eta as in `sigma_for_error`; of order tau/sqrt(k m ln(1/delta)).
     """
-    return plain(2 * _stability_for_error(tau, m, delta) / np.sqrt(_counts("k", k)))
+    return plain(2 * _stability_for_error(tau, m, delta) / np.sqrt(counts("k", k)))
 
 
 def sample_size_for_error(tau, rate, delta):
@@ -181,7 +182,7 @@ def vote_accuracy(m, k, sigma=0.0):
     """
     from scipy.stats import binom
 
-    k, share = _counts("k", k), (1 + vote_bias(m, sigma)) / 2
+    k, share = counts("k", k), (1 + vote_bias(m, sigma)) / 2
     return plain(binom.sf(k / 2, k, share) + binom.pmf(k / 2, k, share) / 2)
 
 
@@ -195,8 +196,8 @@ def noise_analyst(sizes, asked, *, answer, weigh=None, repetitions=1, rng):
     answer (NaN) is no vote. Returns the vote's accuracy after `asked` features (increasing whole
     numbers), an array (samples, repetitions, len(asked)). Ties count one half.
     """
-    sizes = np.atleast_1d(_counts("sizes", sizes)).astype(int).tolist()
-    asked = np.atleast_1d(_counts("asked", asked)).astype(int)
+    sizes = np.atleast_1d(counts("sizes", sizes)).astype(int).tolist()
+    asked = np.atleast_1d(counts("asked", asked)).astype(int)
     if (np.diff(asked) <= 0).any():
         raise ValueError(f"asked must be increasing, got {asked}")
     answer, weigh = function("answer", answer), function("weigh", _sign if weigh is None else weigh)
@@ -252,7 +253,7 @@ class Thresholdout:
 
 def thresholdout_epsilon(scale, budget, m):
     """Epsilon 2 budget/(scale m) of a run of Thresholdout (adaptive-analysis-thresholdout)."""
-    return plain(2 * count("budget", budget) / (positive("scale", scale) * _counts("m", m)))
+    return plain(2 * count("budget", budget) / (positive("scale", scale) * counts("m", m)))
 
 
 def _luck(m, delta):
@@ -262,20 +263,12 @@ def _luck(m, delta):
 
 def _stability_for_error(tau, m, delta):
     """Largest eta whose `stable_error` is at most tau."""
-    tau, m = np.asarray(positive("tau", tau)), _counts("m", m)
+    tau, m = np.asarray(positive("tau", tau)), counts("m", m)
     luck = _luck(m, delta)
     if not (tau > luck).all():
         least = float(np.max(luck))
         raise ValueError(f"tau must exceed {least:.4g}, the error of one fixed query, got {tau}")
     return np.minimum(1.0, (tau - luck) / (1 + 2 * m * luck))
-
-
-def _counts(name, value):
-    """Whole numbers >= 1 as a float array of any shape."""
-    numbers = np.asarray(positive(name, value))
-    if (numbers != np.floor(numbers)).any():
-        raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
-    return numbers
 
 
 def _coins(shape, rng):
@@ -287,8 +280,8 @@ def _coins(shape, rng):
 
 def _told(answer, agree):
     """What `answer` makes of the shares of agreement, one array (worlds, block) a sample."""
-    counts = [(np.ones((1, a.shape[1]), np.float32) @ a)[:, 0].astype(float) for a in agree]
-    shares = [heads / a.shape[1] for heads, a in zip(counts, agree, strict=True)]
+    heads = [(np.ones((1, a.shape[1]), np.float32) @ a)[:, 0].astype(float) for a in agree]
+    shares = [sums / a.shape[1] for sums, a in zip(heads, agree, strict=True)]
     told = np.asarray(answer(*shares), float)
     if told.shape != shares[0].shape:
         raise ValueError(f"answer must return an array {shares[0].shape}, got {told.shape}")

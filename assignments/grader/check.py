@@ -91,10 +91,8 @@ def needed(master, tests):
 
 def reached(master, changed):
     """The questions whose tests can notice a change of these answers, also through others."""
-    dirty, tests = (
-        set(),
-        {q.id: f"{q.source}\n{q.hidden}" for q in master.questions if not q.manual},
-    )
+    tests = {q.id: f"{q.source}\n{q.hidden}" for q in master.questions if not q.manual}
+    dirty = set()
     for cell in (c for c in master.notebook.cells if c.cell_type == "code"):
         if "points" not in masters.grading(cell):
             if cell.id in changed or loaded(cell.source) & dirty:
