@@ -23,8 +23,10 @@ from .gaussian_noise import *  # noqa: F403
 from .loss_range import *  # noqa: F403
 from .losses import *  # noqa: F403
 from .mechanisms import *  # noqa: F403
+from .minimise import *  # noqa: F403
 from .optimal import *  # noqa: F403
 from .pure_dp import *  # noqa: F403
+from .queries import *  # noqa: F403
 from .release import *  # noqa: F403
 from .renyi import *  # noqa: F403
 from .selection import *  # noqa: F403

@@ -203,11 +203,16 @@ def choice(name, value, allowed):
     raise _error(name, value, " or ".join(map(repr, allowed)))
 
 
+def instance(name, value, kind, words):
+    """An object of a class of ours, which `words` describes."""
+    if not isinstance(value, kind):
+        raise _error(name, value, words)
+    return value
+
+
 def generator(name, value):
     """A ``numpy.random.Generator``."""
-    if not isinstance(value, np.random.Generator):
-        raise _error(name, value, "a numpy.random.Generator")
-    return value
+    return instance(name, value, np.random.Generator, "a numpy.random.Generator")
 
 
 def plain(value):

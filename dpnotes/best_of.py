@@ -18,6 +18,7 @@ from ._validate import (
     count,
     distribution,
     generator,
+    instance,
     nonnegative,
     open_probability,
     order,
@@ -226,8 +227,7 @@ def best_of_pure(epsilon: ArrayLike, runs: Runs) -> Answer:
 def best_of_renyi(loss: PrivacyLoss, runs: Runs, alpha: ArrayLike) -> Answer:
     """A Renyi divergence, alpha > 1, that the best of K runs of `loss` does not exceed
     (X-best-renyi; after Papernot and Steinke 2022). Fixed K: that of all runs together."""
-    if not isinstance(loss, PrivacyLoss):
-        raise ValueError(f"loss must be a PrivacyLoss, got {loss!r}")
+    instance("loss", loss, PrivacyLoss, "a PrivacyLoss")
     alpha, runs = np.asarray(order("alpha", alpha)), _runs(runs)
     if not ((alpha > 1) & np.isfinite(alpha)).all():
         raise ValueError(f"alpha must be finite and above 1, got {alpha!r}")
@@ -241,6 +241,4 @@ def best_of_epsilon(loss: PrivacyLoss, runs: Runs, delta: float) -> float:
 
 
 def _runs(runs):
-    if not isinstance(runs, Runs):
-        raise ValueError(f"runs must be a law of the number of runs, got {runs!r}")
-    return runs
+    return instance("runs", runs, Runs, "a law of the number of runs")

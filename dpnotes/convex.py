@@ -15,7 +15,7 @@ import numpy as np
 
 from ._scipy import expit
 from ._types import Array, ArrayLike
-from ._validate import array, positive, real, scalar
+from ._validate import array, instance, positive, real, scalar
 from .minimise import descend
 
 __all__ = [
@@ -31,7 +31,6 @@ __all__ = [
     "risk_minimum",
     "optimum_radius",
     "svm_minimum",
-    "geometric_median",
     "invert_model",
 ]
 
@@ -169,9 +168,7 @@ def clip_rows(x: ArrayLike, bound: float = 1.0) -> Array:
 
 def known(loss):
     """Refuses what is not a RowLoss."""
-    if not isinstance(loss, RowLoss):
-        raise ValueError(f"loss must be a RowLoss, such as logistic_loss, got {loss!r}")
-    return loss
+    return instance("loss", loss, RowLoss, "a RowLoss, such as logistic_loss")
 
 
 def checked_rows(x, y, loss):
@@ -264,30 +261,6 @@ def svm_minimum(x: ArrayLike, y: ArrayLike, *, regularization: float) -> tuple[A
         bent = _huber(width)
         theta = risk_minimum(x, y, loss=bent, regularization=lam, start=theta)
     return theta, -y * bent.slope(x @ theta, y)
-
-
-def geometric_median(points: ArrayLike, tolerance: float = 1e-9) -> Array:
-    """The point with the least mean distance to `points` (n, d) (A-geometric-median).
-
-    Weiszfeld's iteration as mended by Vardi and Zhang (2000, (11)), which does not stick at a data
-    point; stops where the mean of unit vectors, less what sits at theta itself, is below tolerance.
-    """
-    points = array("points", points, 2)
-    tolerance, n = scalar("tolerance", positive("tolerance", tolerance)), len(points)
-    if points.size == 0:
-        raise ValueError("points must have at least one row and one column")
-    theta = points.mean(0)
-    for _ in range(100_000):
-        away = points - theta
-        size = np.linalg.norm(away, axis=1)
-        far = size > 1e-14
-        weight = 1 / size[far]
-        pull, here = weight @ away[far], n - far.sum()
-        strength = np.linalg.norm(pull)
-        if strength <= here + tolerance * n:
-            return theta
-        theta = theta + (1 - here / strength) * pull / weight.sum()
-    raise ValueError("points must not be this badly conditioned: no median found")
 
 
 def invert_model(

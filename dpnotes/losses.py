@@ -11,7 +11,16 @@ from math import exp, fsum, log1p
 import numpy as np
 
 from ._types import ArrayLike
-from ._validate import count, distribution, nonnegative, positive, probability, scalar, within
+from ._validate import (
+    count,
+    distribution,
+    instance,
+    nonnegative,
+    positive,
+    probability,
+    scalar,
+    within,
+)
 from .accountant.binomial import errors
 from .accountant.discrete_gaussian import DiscreteGaussian
 from .accountant.laplace import Laplace
@@ -172,8 +181,7 @@ def subsample(loss: PrivacyLoss, rate: float) -> PrivacyLoss:
 
 
 def _one_step(loss):
-    if not isinstance(loss, PrivacyLoss):
-        raise ValueError(f"loss must be a PrivacyLoss, got {loss!r}")
+    instance("loss", loss, PrivacyLoss, "a PrivacyLoss")
     if len(loss._parts) != 1 or loss._parts[0][1] != 1:
         raise ValueError(f"loss must be one step (subsample, then compose), got {loss!r}")
     return loss._parts[0][0]

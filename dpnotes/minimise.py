@@ -1,6 +1,7 @@
-"""The minimiser of a ridged risk, to a certified gradient: never an exception, whatever the data.
+"""Minimisers: of the mean distance to points, and of a ridged risk to a certified gradient.
 
-An exception, or a tolerance, that depends on the data would be an output that no theorem pays for.
+The second raises no exception, whatever the data: an exception, or a tolerance, that depends on
+the data would be an output that no theorem pays for.
 """
 
 from math import ceil, log, sqrt
@@ -8,8 +9,34 @@ from math import ceil, log, sqrt
 import numpy as np
 
 from ._scipy import cho_factor, cho_solve
+from ._types import Array, ArrayLike
+from ._validate import array, positive, scalar
 
-__all__ = ["descend"]
+__all__ = ["geometric_median"]
+
+
+def geometric_median(points: ArrayLike, tolerance: float = 1e-9) -> Array:
+    """The point with the least mean distance to `points` (n, d) (A-geometric-median).
+
+    Weiszfeld's iteration as mended by Vardi and Zhang (2000, (11)), which does not stick at a data
+    point; stops where the mean of unit vectors, less what sits at theta itself, is below tolerance.
+    """
+    points = array("points", points, 2)
+    tolerance, n = scalar("tolerance", positive("tolerance", tolerance)), len(points)
+    if points.size == 0:
+        raise ValueError("points must have at least one row and one column")
+    theta = points.mean(0)
+    for _ in range(100_000):
+        away = points - theta
+        size = np.linalg.norm(away, axis=1)
+        far = size > 1e-14
+        weight = 1 / size[far]
+        pull, here = weight @ away[far], n - far.sum()
+        strength = np.linalg.norm(pull)
+        if strength <= here + tolerance * n:
+            return theta
+        theta = theta + (1 - here / strength) * pull / weight.sum()
+    raise ValueError("points must not be this badly conditioned: no median found")
 
 
 def descend(x, y, loss, lam, centre, phi, *, tolerance):

@@ -7,8 +7,6 @@ a (k, universe) array or `Marginals`. SmallDB is in `selection`. Samplers draw f
 noise and are for study.
 """
 
-from collections.abc import Iterable
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -18,9 +16,9 @@ from ._types import Array, ArrayLike, Generator
 from .accountant.privacy_loss import PrivacyLoss
 from .composition import round_epsilon
 from .losses import laplace, randomized_response
+from .queries import Marginals, histogram_rows, on_universe
 
 __all__ = [
-    "Marginals",
     "laplace_queries",
     "laplace_queries_error",
     "laplace_histogram",
@@ -33,41 +31,6 @@ __all__ = [
     "mwem",
     "mwem_error",
 ]
-
-
-class Marginals:
-    """All marginals of `order` attributes of a coded table, as linear queries.
-
-    `shape`: how many codes each attribute has; the universe is their product, in C order. Query i
-    is the share of rows with given codes of `order` given attributes: `attributes[i]`, `codes[i]`.
-    `self @ weights` costs a few passes over the universe for all cells of a table together.
-    """
-
-    def __init__(self, shape: Iterable[int], order: int) -> None:
-        self.shape = tuple(check.count("shape", size) for size in shape)
-        most = len(self.shape)
-        order = int(check.within("order", check.count("order", order), 1, most))
-        self.tables = list(combinations(range(most), order))
-        self.attributes, self.codes = [], []
-        for table in self.tables:
-            for code in np.ndindex(*(self.shape[a] for a in table)):
-                self.attributes.append(table)
-                self.codes.append(code)
-
-    def __len__(self):
-        return len(self.codes)
-
-    def __getitem__(self, i):
-        query = np.zeros(self.shape)
-        where = [slice(None)] * len(self.shape)
-        for axis, code in zip(self.attributes[i], self.codes[i], strict=True):
-            where[axis] = code
-        query[tuple(where)] = 1.0
-        return query.ravel()
-
-    def __matmul__(self, weights):
-        cube, axes = np.reshape(weights, self.shape), set(range(len(self.shape)))
-        return np.concatenate([cube.sum(tuple(axes - set(t))).ravel() for t in self.tables])
 
 
 # --------------------------------------------------------------------------- two Laplace systems
@@ -85,8 +48,8 @@ def laplace_queries(
 
     Scale k/(rows epsilon), or by advanced composition if delta > 0 and that is less.
     """
-    histogram, rows = _counts(histogram)
-    queries = _queries(queries, len(histogram))
+    histogram, rows = histogram_rows(histogram)
+    queries = on_universe(queries, len(histogram))
     scale = 1 / (rows * round_epsilon(epsilon, len(queries), delta))
     return queries @ (histogram / rows) + check.generator("rng", rng).laplace(
         0.0, scale, len(queries)
@@ -104,7 +67,7 @@ def laplace_queries_error(
 
 def laplace_histogram(histogram: ArrayLike, *, epsilon: float, rng: Generator) -> Array:
     """The shares of the histogram with Laplace noise of scale 2/(rows epsilon): epsilon-DP."""
-    histogram, rows = _counts(histogram)
+    histogram, rows = histogram_rows(histogram)
     scale = 2 / (rows * check.positive("epsilon", check.scalar("epsilon", epsilon)))
     return histogram / rows + check.generator("rng", rng).laplace(0.0, scale, histogram.shape)
 
@@ -216,7 +179,7 @@ class MultiplicativeWeights:
     """
 
     def __init__(self, histogram: ArrayLike, plan: WeightsPlan, *, rng: Generator) -> None:
-        histogram, rows = _counts(histogram)
+        histogram, rows = histogram_rows(histogram)
         if rows != plan.rows:
             raise ValueError(f"histogram must hold {plan.rows} rows, got {rows}")
         self.plan, self._shares = plan, histogram / rows
@@ -259,10 +222,10 @@ def mwem(
     weights over the rounds, for which `mwem_error` is proved; epsilon-DP. The step is
     4 (measured - synthetic), 8 times the authors'.
     """
-    histogram, rows = _counts(histogram)
+    histogram, rows = histogram_rows(histogram)
     rounds, rng = check.count_up_to("rounds", rounds, 10**6), check.generator("rng", rng)
     each = rows * check.positive("epsilon", epsilon) / (2 * rounds)
-    queries = _queries(queries, len(histogram))
+    queries = on_universe(queries, len(histogram))
     truth = queries @ (histogram / rows)
     weights, total = np.full(len(histogram), 1 / len(histogram)), 0.0
     for _ in range(rounds):
@@ -289,24 +252,3 @@ def mwem_error(
     noise, lost = unit * np.log(2 * t / beta), 2 * unit * np.log(2 * k * t / beta)
     spread = np.log(check.count("universe", universe)) / (2 * t)
     return float(np.sqrt(spread + noise**2) + lost)
-
-
-def _counts(histogram):
-    """A histogram as a float array, and its number of rows."""
-    found = check.array("histogram", histogram, 1)
-    rows = found.sum()
-    if (found < 0).any() or not rows >= 1 or abs(rows - round(rows)) > 1e-6:
-        raise ValueError(f"histogram must hold counts of at least one row, got {histogram!r}")
-    return found, int(round(rows))
-
-
-def _queries(queries, size):
-    """Marginals of the right universe, or a (k, size) array of values in [0, 1]."""
-    if isinstance(queries, Marginals):
-        if np.prod(queries.shape) != size:
-            raise ValueError(f"queries must be on a universe of {size}, got {queries.shape}")
-        return queries
-    found = check.array("queries", queries, 2)
-    if found.shape[1] != size or not found.size or found.min() < 0 or found.max() > 1:
-        raise ValueError(f"queries must be rows of {size} values in [0, 1], got {queries!r}")
-    return found

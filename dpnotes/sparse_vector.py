@@ -41,9 +41,6 @@ class SparseVector(NamedTuple):
     shows_answer: bool = False  # shows the noisy answer that was compared (never private)
 
 
-# --------------------------------------------------------------------------------- mechanisms
-
-
 def above_threshold(
     answers: ArrayLike,
     threshold: ArrayLike = 0.0,
@@ -163,9 +160,7 @@ def lyu_variants(epsilon: float, count: int, sensitivity: float = 1.0) -> dict[s
 
 
 def _noise(noise):
-    if not isinstance(noise, SparseVector):
-        raise ValueError(f"noise must be a SparseVector, got {noise!r}")
-    return noise
+    return check.instance("noise", noise, SparseVector, "a SparseVector")
 
 
 def _answers(answers):
@@ -193,9 +188,6 @@ def _reports(reports, answers):
     if found.shape[-1] != len(answers):
         raise ValueError(f"reports must have {len(answers)} entries a row, got {reports!r}")
     return found.astype(float)
-
-
-# ---------------------------------------------------------------------------- many runs at once
 
 
 def sparse_runs(
@@ -228,9 +220,6 @@ def sparse_runs(
         if noise.refresh_scale is not None:
             level[over] = rng.laplace(0.0, noise.refresh_scale, over.sum())
     return reports.T
-
-
-# ----------------------------------------------------------------------------------- exact laws
 
 
 def sparse_log_law(

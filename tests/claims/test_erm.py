@@ -171,7 +171,7 @@ def test_zero_one_and_its_surrogates():
     )
 
 
-@pytest.mark.claim("A-geometric-median", by=("convex.distance_loss", "convex.geometric_median"))
+@pytest.mark.claim("A-geometric-median", by=("convex.distance_loss", "minimise.geometric_median"))
 def test_geometric_median():
     rng = np.random.default_rng(5)
 

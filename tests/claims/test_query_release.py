@@ -610,7 +610,7 @@ def test_the_row_of_small_db():
     )
 
 
-@pytest.mark.claim("U-query-release-table", by=("release.Marginals",))
+@pytest.mark.claim("U-query-release-table", by=("queries.Marginals",))
 def test_marginals_are_linear_queries():
     rng = np.random.default_rng(16)
     rows = np.array([rng.integers(0, size, 500) for size in (2, 3, 4)])
