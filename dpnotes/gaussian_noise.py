@@ -119,7 +119,7 @@ def _log_delta(epsilon, mu):
         far = np.log(ndtr(-low) - np.exp(log_density) * _mills(high))
         value = np.where(low < 0, far, log_density + np.log(apart))
         value = np.where(mu < 1, log_density + np.log(integral), value)
-    return np.where(np.isfinite(high), np.minimum(value, 0.0), np.where(mu > 1, 0.0, -np.inf))
+    return np.where(np.isfinite(high), value, np.where(mu > 1, 0.0, -np.inf))
 
 
 def _mills(x):

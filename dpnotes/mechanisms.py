@@ -113,14 +113,7 @@ def to_grid(values: ArrayLike, *, lower: float, upper: float, grid: float) -> An
     a refusal would tell. Entry by entry, so one row moves one integer (X-safe-sum). An int64 array.
     """
     least, most = _grid_ends(lower, upper, grid)
-    try:
-        values = np.asarray(values, dtype=float)
-    except OverflowError:  # a whole number that is no float
-        values = np.vectorize(
-            lambda v: v if abs(v) < 2**60 else np.sign(v) * np.inf, otypes=[float]
-        )(values)
-    except (TypeError, ValueError):
-        raise ValueError(f"values must be numbers, got {values!r}") from None
+    values = _floats(values)
     with np.errstate(over="ignore"):  # a warning would tell, too
         steps = np.rint(np.where(np.isnan(values), lower, values) / grid)
     return np.clip(steps, least, most).astype(np.int64)
@@ -146,6 +139,24 @@ def safe_sum(
     total = sum(to_grid(values, lower=lower, upper=upper, grid=grid).ravel().tolist())
     sensitivity = max(abs(least), abs(most), 1)
     return float(grid) * discrete_laplace_mechanism(total, sensitivity, epsilon, rng=rng)
+
+
+def _floats(values):
+    """Each value as the float next to it, infinite beyond them; no value depends on another."""
+    try:
+        try:
+            return np.asarray(values, dtype=float)
+        except OverflowError:  # a whole number among them is no float
+            return np.vectorize(_float, otypes=[float])(np.asarray(values, dtype=object))
+    except (TypeError, ValueError):
+        raise ValueError(f"values must be numbers, got {values!r}") from None
+
+
+def _float(value):
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
 
 
 def _grid_ends(lower, upper, grid):

@@ -120,6 +120,26 @@ def test_reachable_outputs_of_numpys_laplace_noise():
     holds(~dp.laplace_reaches(y, 0.0))
 
 
+@pytest.mark.claim("X-impossible", by=("floats.laplace_reaches",))
+def test_next_to_nothing_the_reachable_noises_are_those_of_the_whole_numbers():
+    from math import log
+
+    below, above = (
+        np.array([log(x) for x in (2.0**-53 * (2.0**53 + k)).tolist()])
+        for k in (-np.arange(40.0), 2 * np.arange(1.0, 20.0))
+    )
+    noises = np.concatenate([below, -below])
+
+    def check(made):
+        y = np.concatenate([made, np.nextafter(below, -1), np.nextafter(below, 1), above, -above])
+        y = y[np.abs(y) < 2.0**-48]
+        holds(dp.laplace_reaches(y, 0.0) == np.isin(y, made))
+        assert 0.3 < np.isin(y, made).mean() < 0.8
+
+    check(noises)
+    must_fail(check, np.concatenate([noises, above]))  # no j is above 2^53
+
+
 def float_sum(x, kind):
     return np.add.accumulate(np.asarray(x, kind))[-1]
 

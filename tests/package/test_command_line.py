@@ -10,6 +10,7 @@ import pytest
 import dpnotes as dp
 from dpnotes import calculator, command_line, theorems
 from dpnotes.runs import Part
+from evidence import must_fail
 
 GAUSS = dict(mechanism="gaussian", sigma=1.1, rate=0.00427, steps=14100)
 WHOLE = dict(mechanism="gaussian", sigma=20.0, steps=100)
@@ -346,3 +347,20 @@ def test_parts_say_what_is_wrong():
         Part("gaussian", 1.0, steps=2.5)
     with pytest.raises(ValueError, match="leak"):
         Part("approximate", 1.0, leak=2.0)
+
+
+def test_a_part_holds_plain_numbers_and_knows_the_epsilon_of_one_step():
+    part = Part("laplace", np.array(4), np.float32(0.5), np.int64(3), 0)
+    kinds = [type(x) for x in (part.parameter, part.rate, part.steps, part.leak)]
+    assert kinds == [float, float, int, float]
+
+    def check(epsilon):
+        assert epsilon(Part("laplace", 4.0, rate=0.1, steps=9), 1e-6) == 0.25
+        assert epsilon(Part("pure", 4.0), 1e-6) == epsilon(Part("response", 4.0), 1e-6) == 4.0
+        loud, calm = Part("gaussian", 0.05), Part("gaussian", 2.0, rate=0.1)
+        for delta in (1e-6, 0.3, 0.7, 1.0, 1.5):  # a delta above 1, shared by sampling, is 1
+            assert epsilon(calm, delta) == dp.gaussian(2.0).epsilon(min(delta, 1.0))
+            assert epsilon(loud, delta) == dp.gaussian(0.05).epsilon(min(delta, 1.0))
+
+    check(Part.epsilon)
+    must_fail(check, lambda part, delta: part.epsilon(delta / 2))

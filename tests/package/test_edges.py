@@ -1,0 +1,387 @@
+"""Where a formula ends: the caps, the floors and the empty cases that random instances don't meet.
+
+Each was found by `make mutants`: a change of the code that no other test noticed.
+"""
+
+import mpmath
+import numpy as np
+import pytest
+
+import dpnotes as dp
+from dpnotes import stability
+from evidence import at_most, equal, holds, must_fail
+
+
+def test_a_tail_is_at_most_one_and_an_error_at_least_nothing():
+    assert dp.loss_tail_from_dp(1.0, 0.5, 1.1) == 1.0  # the quotient is 5.3
+    assert dp.tradeoff_from_profile([1.0], [0.1], 1.0) == 0.0  # the line is at -1.8
+    one, many = dp.tradeoff_from_profile([0.0, 0.5, 1.0], 0.1, 0.2), (0.1, 0.1, 0.1)
+    equal(one, dp.tradeoff_from_profile([0.0, 0.5, 1.0], many, 0.2))
+    equal(one, 1 - 0.1 - 0.2)
+
+
+def test_no_budget_and_no_slack_is_no_budget_for_each():
+    equal(dp.per_query_epsilon(0.0, [1, 10], 1.0), 0.0)  # 0/0 in the formula
+    equal(dp.per_query_epsilon([0.0, 2.0], 1, 1.0), [0.0, 2.0])
+
+
+def test_half_of_epsilon_covers_the_mean_up_to_its_limit():
+    for delta in (1e-6, 0.1):
+        limit = 8 * np.log(1 / delta)
+        equal(dp.laplace_variance_halved(3, 0.999 * limit, delta), 6 / limit / 0.999**2, rtol=1e-9)
+        with pytest.raises(ValueError, match="epsilon"):
+            dp.laplace_variance_halved(3, 1.001 * limit, delta)
+
+
+# ------------------------------------------------------------------------------------- Gaussian
+
+
+def balle_wang(sigma, epsilon):
+    """delta of the Gaussian with 60 digits, as in Balle & Wang 2018."""
+    with mpmath.workdps(60):
+        mu = 1 / mpmath.mpf(sigma)
+        t = mpmath.mpf(epsilon) / mu
+        return float(mpmath.ncdf(mu / 2 - t) - mpmath.exp(epsilon) * mpmath.ncdf(-mu / 2 - t))
+
+
+def test_delta_of_the_gaussian_far_out_and_below_zero():
+    cases = [(10.0, 1.3), (3.0, 5.0), (30.0, 1.0), (1.0, -2.0), (5.0, -0.3), (0.3, -5.0)]
+
+    def check(delta):
+        for sigma, epsilon in cases:
+            equal(delta(sigma, epsilon), balle_wang(sigma, epsilon), rtol=1e-12)
+
+    check(dp.gaussian_delta)
+    must_fail(check, lambda sigma, epsilon: dp.gaussian_delta(sigma, abs(epsilon)))
+
+
+def test_sigma_for_no_epsilon_at_all():
+    delta = np.array([1e-9, 0.01, 0.5, 0.99])
+    equal(dp.gaussian_delta(dp.gaussian_sigma(0.0, delta), 0.0), delta)
+
+
+# ---------------------------------------------------------------------------------------- Renyi
+
+
+def best_two_points(alpha, rdp, delta):
+    """max log((p - delta)/q) of two-point laws of divergence at most `rdp`, on a fine grid of p."""
+    p = delta + (1 - delta) * np.append(np.exp(np.linspace(-30, 0, 1500)), 1 - np.logspace(-9, 0))
+    low, high = -100.0 + 0 * p, np.log(p)
+    for _ in range(60):  # the divergence falls as q rises to p
+        log_q = (low + high) / 2
+        first = alpha * np.log(p) + (1 - alpha) * log_q
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rest = alpha * np.log1p(-p) + (1 - alpha) * np.log1p(-np.exp(log_q))
+        far = np.logaddexp(first, np.where(p < 1, rest, -np.inf)) > (alpha - 1) * rdp
+        low, high = np.where(far, log_q, low), np.where(far, high, log_q)
+    with np.errstate(divide="ignore"):
+        return max(0.0, np.max(np.log(p - delta) - high))
+
+
+def test_the_optimal_conversion_is_the_worst_two_point_law():
+    cases = [(2.0, 0.5, 1e-5), (32.0, 0.5, 0.05)]
+
+    def check(convert):
+        for case in cases:
+            equal(convert(*case), best_two_points(*case), rtol=2e-4)
+        assert convert(2.0, 0.0, 1e-6) == 0.0
+
+    check(dp.rdp_to_dp_optimal)
+    must_fail(check, dp.rdp_to_dp_improved)
+
+
+def test_no_epsilon_is_below_zero():
+    assert dp.rdp_to_dp_improved(2.0, 0.0, 0.9) == 0.0
+    assert dp.rdp_to_dp_optimal(2.0, 0.01, 0.9) == 0.0
+
+
+def test_sampling_everything_or_nothing():
+    alpha = np.array([2, 3, 40])
+    equal(dp.rdp_subsampled_gaussian(1.3, 1.0, alpha), dp.rdp_gaussian(1.3, alpha))
+    equal(dp.rdp_subsampled_gaussian(1.3, 0.0, alpha), 0.0)
+    assert dp.amplification_linear(1000.0, 0.0) == 0.0  # infinity times nothing
+    equal(dp.amplification_linear([0.0, 1.0], 0.5), [0.0, (np.e - 1) / 2])
+
+
+def test_the_largest_order_and_the_largest_group():
+    at_most(0.0, dp.rdp_subsampled_gaussian(1e3, 1e-3, 1e6))
+    with pytest.raises(ValueError, match="alpha"):
+        dp.rdp_subsampled_gaussian(1e3, 1e-3, 1e6 + 1)
+    equal(np.log(dp.group_rdp(2.0**301, 1.0, 300)), np.log([2.0, 3.0**300]))
+    with pytest.raises(ValueError, match="doublings"):
+        dp.group_rdp(2.0**302, 1.0, 301)
+
+
+# ----------------------------------------------------------------------------------- subsampling
+
+
+def test_too_many_samples_are_refused_before_the_first():
+    def never(rows):
+        raise AssertionError("ran")
+
+    with pytest.raises(ValueError, match="draws"):
+        dp.replacement_subsample_law(never, range(10), 7)
+
+
+def test_the_substitution_pair_of_a_large_epsilon():
+    for epsilon in (3.0, 500.0, 699.0):
+        a, b = dp.substitution_pair(epsilon, 1.0)
+        equal([np.log(a[0] / b[0]), np.log(b[1] / a[1])], epsilon)
+        equal([a.sum(), b.sum()], 1.0)
+
+
+# ------------------------------------------------------------------------------------ mechanisms
+
+
+def test_integers_that_fit_are_of_64_bits_and_others_of_python():
+    noise = dp.discrete_laplace_mechanism(0, 1, 0.1, rng=np.random.default_rng(8))
+    ends = {-(2**63) - 1: object, -(2**63): np.int64, 2**63 - 1: np.int64, 2**63: object}
+    for total, kind in ends.items():
+        value = np.array([total - noise], dtype=object)
+        found = dp.discrete_laplace_mechanism(value, 1, 0.1, rng=np.random.default_rng(8))
+        assert found.dtype == kind and found[0] == total
+
+
+def test_the_noise_of_a_safe_sum_is_that_of_its_sensitivity():
+    for lower, upper, steps in ((0.0, 0.5, 1), (-1.5, 0.5, 3), (0.0, 0.1, 1)):  # 0.1 of 0.5 is 0
+        for seed in range(20):
+            rng, same = np.random.default_rng(seed), np.random.default_rng(seed)
+            found = dp.safe_sum([], lower=lower, upper=upper, grid=0.5, epsilon=0.3, rng=rng)
+            assert found == 0.5 * dp.discrete_laplace_mechanism(0, steps, 0.3, rng=same)
+
+
+def test_a_grid_has_fewer_than_2_to_53_steps():
+    kept = dp.to_grid([1e300, -1.0], lower=0.0, upper=2.0**53 - 1, grid=1.0)
+    assert kept.tolist() == [2**53 - 1, 0]
+    with pytest.raises(ValueError, match="grid"):
+        dp.to_grid([0.0], lower=0.0, upper=2.0**53, grid=1.0)
+
+
+def test_a_row_that_is_no_float_moves_no_other_row():
+    def check(to_grid):
+        for values, upper, grid in (
+            ([2**61, 3, -(2**65)], 2.0**72, 2.0**20),
+            ([1000, 7, -1], 5000.0, 1.0),
+            ([0.5, 2**61 + 1, -3.5], 2.0**62, 2.0**10),
+        ):
+            alone = to_grid(values, lower=-upper, upper=upper, grid=grid)
+            for huge, end in ((10**400, upper), (-(10**400), -upper)):
+                found = to_grid([*values, huge], lower=-upper, upper=upper, grid=grid)
+                holds(found == np.append(alone, end / grid))
+
+    check(dp.to_grid)
+    must_fail(check, lambda values, **more: dp.to_grid([min(v, 2**60) for v in values], **more))
+    for odd in ([10**400, "x"], [10**400, None], [10**400, [1, 2]], [10**400, 1j]):
+        with pytest.raises(ValueError, match="values"):
+            dp.to_grid(odd, lower=0.0, upper=1.0, grid=0.5)
+
+
+def test_divergence_of_randomized_response_at_an_epsilon_beyond_the_exponential():
+    equal(dp.rdp_randomized_response(2000.0, [1.5, 100.0]), [2000.0, 2000.0], rtol=1e-14)
+
+
+# ------------------------------------------------------------------------------ sparse vector
+
+
+def test_the_law_of_one_report_in_closed_form():
+    a, (b1, b2) = 0.3, (1.0, 2.5)
+    kept, fresh = dp.SparseVector(b1, b2, None, 2), dp.SparseVector(b1, b2, 9.0, 2)
+    for report in (0, 1):  # the noise that is drawn anew is not that of the first round
+        equal(dp.sparse_log_law(fresh, [a], [report]), dp.sparse_log_law(kept, [a], [report]))
+    x = -a  # P(z > a + noise): two Laplace variables
+    tail = 0.5 * (b1**2 * np.exp(x / b1) - b2**2 * np.exp(x / b2)) / (b1**2 - b2**2)
+    equal(np.exp(dp.sparse_log_law(kept, [a], [0])), tail, rtol=1e-11)
+    shows, told = dp.SparseVector(b1, b2, None, 1, True), np.array([-2.0, 0.1, 0.3, 4.0])
+    below = np.where(told < 0, np.exp(-abs(told) / b1) / 2, 1 - np.exp(-abs(told) / b1) / 2)
+    density = np.exp(-np.abs(told - a) / b2) / (2 * b2) * below
+    equal(np.exp(dp.sparse_log_law(shows, [a], told[:, None])), density, rtol=1e-11)
+
+
+def test_reports_that_cannot_be():
+    once = dp.sparse_rounds(1.0)
+    assert dp.sparse_log_law(once, [1.0, 2.0], [1, 1]) == -np.inf  # it had stopped
+    assert dp.sparse_log_law(once, [1.0, 2.0], [0, np.nan]) == -np.inf  # it had not
+
+
+def test_the_scales_of_the_six_published_algorithms():
+    epsilon, c, s = 0.5, 3, 2.0  # as printed by Lyu, Su & Li, Figure 1
+    found = [tuple(one[:2]) for one in dp.lyu_variants(epsilon, c, s).values()]
+    half, quarter, more = epsilon / 2, epsilon / 4, 3 * epsilon / 4
+    printed = [
+        (s / half, 2 * c * s / half),
+        (c * s / half, 2 * c * s / half),
+        (s / half, c * s / half),
+        (s / quarter, s / more),
+        (s / half, 0.0),
+        (s / half, s / half),
+    ]
+    equal(found, printed)
+
+
+def test_numeric_sparse_is_sparse_on_half_the_budget_and_laplace_on_the_other():
+    answers, count, epsilon, s = np.linspace(-3, 9, 60), 5, 6.0, 0.5
+    noise = dp.sparse_rounds(epsilon / 2, count, 0.0, s)
+    for seed in range(10):
+        told = dp.numeric_sparse(
+            answers, 2.0, count=count, epsilon=epsilon, sensitivity=s,
+            rng=np.random.default_rng(seed),
+        )  # fmt: skip
+        reports = dp.sparse_runs(noise, answers, 2.0, rng=np.random.default_rng(seed))[0]
+        assert (~np.isnan(told) == (reports[: len(told)] == 1)).all()
+    count = 4000  # the mean of |noise| is its scale to 1/sqrt(4000): 8 standard deviations
+    told = dp.numeric_sparse(
+        np.full(count, 1e9), count=count, epsilon=80.0, rng=np.random.default_rng(1)
+    )
+    assert abs(np.abs(told - 1e9).mean() / (2 * count / 80.0) - 1) < 8 / np.sqrt(count)
+
+
+def test_the_accuracy_of_sparse_vector_with_and_without_new_noise():
+    kept, fresh = dp.SparseVector(2.0, 4.0, None, 3), dp.SparseVector(2.0, 4.0, 3.0, 3)
+    many = 4 * np.log(2 * 10 / 0.05)
+    equal(dp.sparse_accuracy(kept, 10), 2 * np.log(2 / 0.05) + many)
+    equal(dp.sparse_accuracy(fresh, 10), 3 * np.log(6 / 0.05) + many)
+
+
+# ------------------------------------------------------------------------------------ selection
+
+
+def test_the_loss_of_the_exponential_mechanism():
+    equal(dp.exponential_mechanism_accuracy(0.05, 100, 5, 2.0, 0.5), 8 * np.log(20 / 0.05))
+    equal(dp.exponential_mechanism_accuracy(0.05, 5, 5), 2 * np.log(1 / 0.05))
+
+
+def test_the_private_geometric_median_is_an_exponential_mechanism_of_sensitivity_two():
+    rng = np.random.default_rng(2)
+    points, candidates = rng.uniform(-0.5, 0.5, (30, 2)), rng.uniform(-0.5, 0.5, (9, 2))
+    utility = -np.linalg.norm(candidates[:, None] - points, axis=-1).sum(1)
+
+    def check(sensitivity):
+        for seed in range(40):
+            rng, same = np.random.default_rng(seed), np.random.default_rng(seed)
+            found = dp.private_geometric_median(points, candidates, epsilon=0.5, rng=rng)
+            index = dp.exponential_mechanism(utility, sensitivity, 0.5, rng=same)
+            holds(found == candidates[index])
+
+    check(2.0)
+    must_fail(check, 3.0)
+
+
+def test_an_error_of_shares_is_at_most_one():
+    assert dp.small_db_accuracy(0.05, 2, 100, 10, 3, 0.1) == 1.0
+
+
+# -------------------------------------------------------------------------- optimal composition
+
+
+def test_no_epsilon_where_the_data_are_shown_more_often():
+    delta, k = 0.1, 2  # shown with probability 0.19
+    assert dp.optimal_composition(0.3, k, 0.15, delta) == np.inf
+    at_most(dp.optimal_composition(0.3, k, 0.2, delta), 0.6)
+    at_most(0.0, dp.optimal_composition_heterogeneous_delta([1e-15, 0.0, 1e5], 1.0))
+
+
+def test_every_pair_is_simulated_from_the_worst_one():
+    rng = np.random.default_rng(5)
+
+    def check(kernel):
+        for epsilon, delta, size in ((0.7, 0.1, 5), (0.0, 0.4, 3), (2.0, 0.0, 2), (0.0, 0.0, 4)):
+            worst = dp.dominating_pair(epsilon, delta)
+            stretch = rng.dirichlet(np.ones(size), 4)
+            p, q = (law @ stretch for law in worst)
+            found = kernel(p, q, epsilon, delta)
+            assert found.shape == (4, size)
+            at_most(0.0, found)
+            equal(found.sum(1), 1.0)
+            equal(worst[0] @ found, p, rtol=1e-9)
+            equal(worst[1] @ found, q, rtol=1e-9)
+
+    check(dp.simulating_kernel)
+    must_fail(check, lambda *given: dp.simulating_kernel(*given)[::-1])
+
+
+# --------------------------------------------------------------------- stability and query release
+
+
+def test_an_answer_of_one_half_counts_as_yes():
+    assert stability._sign(np.array([0.2, 0.5, 0.7, np.nan])).tolist() == [-1, 1, 1, 0]
+    with pytest.raises(ValueError, match="answer"):
+        dp.noise_analyst((9,), [1, 3], answer=lambda x: x[:1, :1], rng=np.random.default_rng(0))
+    with pytest.raises(ValueError, match="repetitions"):
+        dp.Thresholdout(0.1, 1.0, 3, 10**6 + 1, rng=np.random.default_rng(0))
+
+
+def test_queries_are_shares():
+    for query in ([0.0, 1.01, 0.5], [-0.01, 0.0, 0.5]):
+        with pytest.raises(ValueError, match="queries"):
+            dp.laplace_queries([1, 2, 3], [query], epsilon=1.0, rng=np.random.default_rng(0))
+
+
+def test_a_round_of_mwem_is_the_exponential_mechanism_and_laplace_on_half_the_budget_each():
+    histogram, rng = np.array([50, 0, 3, 20]), np.random.default_rng(4)
+    queries, epsilon, start = rng.integers(0, 2, (12, 4)) * 1.0, 3.0, np.full(4, 0.25)
+    truth = queries @ histogram / 73
+
+    def check(each, step):
+        for seed in range(30):
+            rng, same = np.random.default_rng(seed), np.random.default_rng(seed)
+            found = dp.mwem(histogram, queries, rounds=2, epsilon=epsilon, rng=rng)
+            utility = np.abs(truth - queries @ start)
+            i = dp.exponential_mechanism(utility, 1 / 73, each, rng=same)
+            measured = dp.laplace_mechanism(truth[i], 1 / 73, each, rng=same)
+            second = dp.weights_update(start, queries[i], step * (measured - queries[i] @ start))
+            equal(found, (start + second) / 2)
+
+    check(epsilon / 4, 4.0)  # two rounds of two halves
+    must_fail(check, epsilon / 2, 4.0)
+    must_fail(check, epsilon / 4, 0.5)
+    for rounds, message in ((100, None), (10**6 + 1, "rounds")):
+        given = dict(rounds=rounds, epsilon=1.0, rng=np.random.default_rng(0))
+        if message is None:
+            equal(dp.mwem(histogram, queries, **given).sum(), 1.0)
+        else:
+            with pytest.raises(ValueError, match=message):
+                dp.mwem(histogram, queries, **given)
+
+
+def test_the_bounds_of_multiplicative_weights_as_printed():
+    n, size, k, t, epsilon, beta = 5000, 64, 30, 12, 0.8, 0.01
+    off = 2 * t * np.log(2 * t / beta) / (n * epsilon)
+    missed = 4 * t * np.log(2 * k * t / beta) / (n * epsilon)
+    found = dp.mwem_error(n, size, k, rounds=t, epsilon=epsilon, beta=beta)
+    equal(found, np.sqrt(np.log(size) / (2 * t) + off**2) + missed)
+    equal(dp.update_bound(64, 0.5, 0.4), np.log(64) / (2 * (0.25 - 0.16)))
+    with pytest.raises(ValueError, match="noise"):
+        dp.update_bound(64, 0.5, 0.5)
+
+
+def test_a_plan_keeps_its_promise_and_no_other_split_is_better():
+    n, size, k, beta = 10**6, 100, 200, 0.02
+
+    def error(updates, compare, b1, b2, b3):
+        """The claim's bound: beta is shared by the three kinds of noise."""
+        rounds, every = np.log(3 * updates / beta), np.log(3 * k / beta)
+        gap = np.sqrt((b3 * rounds) ** 2 + np.log(size) / (2 * (updates + 1)))
+        return gap + 2 * (b1 * rounds + b2 * every)
+
+    for epsilon in (0.3, 3.0):
+        plan = dp.weights_plan(n, size, k, epsilon=epsilon, beta=beta)
+        scales = plan.threshold_scale, plan.query_scale, plan.answer_scale
+        equal(plan.error, error(plan.updates, plan.comparison_epsilon, *scales))
+        equal(plan.round_epsilon, epsilon / plan.updates)
+        equal(1 / (n * scales[0]) + 2 / (n * scales[1]), plan.comparison_epsilon)
+        equal(plan.comparison_epsilon + 1 / (n * scales[2]), plan.round_epsilon)
+        u, share, part = np.meshgrid(
+            np.arange(1, 300), np.linspace(0.01, 0.8, 20), np.linspace(0.05, 0.95, 20)
+        )
+        compare = epsilon / u * (1 - share)
+        b1, b2 = 1 / (n * compare * part), 2 / (n * compare * (1 - part))
+        at_most(plan.error, 1.005 * error(u, compare, b1, b2, u / (n * epsilon * share)).min())
+
+
+def test_weights_that_are_right_learn_nothing():
+    plan = dp.weights_plan(10**9, 8, 50, epsilon=1.0)
+    histogram, rng = np.full(8, 125_000_000), np.random.default_rng(6)
+    release = dp.MultiplicativeWeights(histogram, plan, rng=rng)
+    for query in rng.integers(0, 2, (50, 8)) * 1.0:
+        equal(release.answer(query), query.mean())
+    assert release.updates == 0
