@@ -7,6 +7,8 @@ SOURCES := $(shell git ls-files _config.yml _toc.yml chapters dpnotes ledger sit
 PORT ?= 8000
 # Small matrices: more threads would only get into each other's way, and could change last digits.
 export OMP_NUM_THREADS = 1
+# The tests start Python hundreds of times: it must not compile the package each time.
+export PYTHONDONTWRITEBYTECODE =
 
 ASSIGNMENTS ?= assignments
 GRADER = $(BIN)/python -m assignments.grader
@@ -83,7 +85,7 @@ checks: $(BUILT)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
-	TQDM_DISABLE=1 $(PYTEST) --nbval --nbval-current-env -q _build/jupyter_execute
+	TQDM_DISABLE=1 $(PYTEST) --loadscope-reorder --nbval --nbval-current-env -q _build/jupyter_execute
 	$(PYTEST) -m "$(MARKED)" --durations=20 --ignore=tests/claims tests
 
 quick: $(INSTALLED)

@@ -4,6 +4,7 @@
 #   sbatch --export=ALL,HW=laplace,SUBMISSIONS=in,OUT=out assignments/slurm.sh
 #   make grade HW=laplace SUBMISSIONS=in OUT=out
 # Jobs that were lost can be sent again (--array=3,7): what is marked is not marked twice.
+# Options of `grade` go last (... assignments/slurm.sh --cell-seconds 60).
 # For another number of parts: sbatch --array=1-8 --export=ALL,PARTS=8,HW=...
 #SBATCH --array=1-40
 #SBATCH --cpus-per-task=2
@@ -12,4 +13,4 @@
 set -euo pipefail
 "${PYTHON:-.venv/bin/python}" -m assignments.grader grade --masters "${ASSIGNMENTS:-assignments}" \
   --part "$SLURM_ARRAY_TASK_ID/${PARTS:-40}" --jobs "${SLURM_CPUS_PER_TASK:-2}" \
-  "$HW" "$SUBMISSIONS" "$OUT"
+  "$@" "$HW" "$SUBMISSIONS" "$OUT"

@@ -4,6 +4,7 @@ import json
 import os
 import resource
 import sys
+import zlib
 from pathlib import Path
 
 import hypothesis
@@ -14,7 +15,7 @@ for folder in ("tests", "site"):
     sys.path.insert(0, str(ROOT / folder))
 
 import evidence  # noqa: E402
-from machine import address, browser  # noqa: E402, F401  (fixtures)
+from machine import address, browser, drawn_address  # noqa: E402, F401  (fixtures)
 
 hypothesis.settings.register_profile(
     "book", derandomize=True, deadline=None, max_examples=200, database=None
@@ -25,13 +26,19 @@ _collected, _times = {}, {}
 TIMES = ROOT / "_build" / "test-times.json"
 # begun first, so that no process is left alone with one of them at the end
 LONGEST = (
-    "site/test_run.py", "site/test_site.py", "grading/test_hostile.py",
-    "grading/test_assignments.py", "site/test_homework.py", "site/test_carry.py",
-    "grading/test_commands.py", "site/test_calculator.py",
-    "package/test_accounting_properties.py", "grading/test_mutants.py", "site/test_guards.py",
-    "site/test_lab.py", "site/test_sliders.py", "package/test_many.py",
-    "package/test_private_fits.py",
+    "site/test_site.py", "site/test_run.py", "site/test_homework.py",
+    "grading/test_assignments.py", "grading/test_hostile.py", "site/test_calculator.py",
+    "grading/test_commands.py", "site/test_carry.py", "site/test_sliders.py",
+    "site/test_lab.py", "package/test_accounting_properties.py", "site/test_guards.py",
+    "package/test_private_fits.py", "package/test_many.py", "package/test_attack.py",
+    "grading/test_mutants.py", "package/test_accounting.py", "grading/test_honest.py",
+    "site/test_notebooks.py",
 )  # fmt: skip
+# tests of a file that need not run in one process; both may take of them
+SPREAD = {
+    "site/test_site.py": ("test_page_opens_and_is_accessible", 4),
+    "grading/test_assignments.py": ("test_master_stubs_and_some_wrong_answers", 3),
+}
 MOST_MEMORY = 6 * 2**30  # of address space, in the tests that start no browser and no sandbox
 
 
@@ -65,6 +72,24 @@ def pytest_collection_modifyitems(items):
     """The longest files first (the order within a file stays)."""
     place = {name: number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get("/".join(item.path.parts[-2:]), len(place)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """With `--dist loadfile`: the tests of a file stay together, but for those in SPREAD."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFile(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file, _, test = nodeid.partition("::")
+            name, parts = SPREAD.get("/".join(file.split("/")[-2:]), ("", 1))
+            if not name or not test.startswith(name):
+                return file
+            return f"{file} {zlib.crc32(test.encode()) % parts}"
+
+    return ByFile(config, log)
 
 
 def pytest_runtest_logreport(report):

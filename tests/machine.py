@@ -2,7 +2,9 @@
 
 import functools
 import http.server
+import io
 import os
+import re
 import threading
 from pathlib import Path
 
@@ -52,13 +54,80 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-@pytest.fixture(scope="module")
-def address():
+FORMULA, SPAN = b'<span class="katex"', re.compile(rb"<(/?)span\b")
+
+
+@functools.cache
+def without_formulas(path):
+    """A page without the insides of its formulas, which are most of its elements."""
+    page, kept, place = Path(path).read_bytes(), [], 0
+    while (start := page.find(FORMULA, place)) >= 0:
+        inside, depth = page.index(b">", start) + 1, 1
+        kept.append(page[place:inside])
+        for tag in SPAN.finditer(page, inside):
+            depth += -1 if tag[1] else 1
+            if not depth:
+                break
+        place = tag.start()
+    return b"".join([*kept, page[place:]])
+
+
+MATHML = re.compile(rb"(<math\b[^>]*>).*?</math>", re.S)
+
+
+@functools.cache
+def only_drawn(path):
+    """A page whose formulas say `x` where readers of a screen hear them; what is seen stays."""
+    return MATHML.sub(rb"\1x</math>", Path(path).read_bytes())
+
+
+class Light(Quiet):
+    """The same server of pages without formulas."""
+
+    changed = staticmethod(without_formulas)
+
+    def send_head(self):
+        path = self.translate_path(self.path)
+        if not path.endswith(".html") or not os.path.isfile(path):
+            return super().send_head()
+        page = self.changed(path)
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(page)))
+        self.end_headers()
+        return io.BytesIO(page)
+
+
+class Drawn(Light):
+    """The same server of pages with formulas to be seen only."""
+
+    changed = staticmethod(only_drawn)
+
+
+def served(handler):
     """The site, served on this machine."""
     if not (SITE / "search.html").exists():
         pytest.fail(f"there is no site in {SITE}: run `make book` first")
-    handler = functools.partial(Quiet, directory=str(SITE))
+    handler = functools.partial(handler, directory=str(SITE))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def address():
+    """The site, served on this machine."""
+    yield from served(Quiet)
+
+
+@pytest.fixture(scope="module")
+def light_address():
+    """The site without its formulas, for tests of something else on its pages."""
+    yield from served(Light)
+
+
+@pytest.fixture(scope="module")
+def drawn_address():
+    """The site with formulas to be seen only."""
+    yield from served(Drawn)

@@ -147,7 +147,8 @@ class Session:
             except Gone as gone:
                 if self.done:
                     raise
-                reason = str(gone)
+                reason = f"{gone} {self.output[-LONGEST:].decode('utf-8', 'replace')}".strip()
+                break
         if reason and not self.done:
             raise SandboxError(f"the cells that are given don't run in the sandbox: {reason}")
 

@@ -20,10 +20,20 @@ def session(given, fonts):
     return Session(given, LIMITS, sandbox.Bubblewrap(LIMITS, fonts))
 
 
-@pytest.mark.parametrize("given", ["import no_such_module", "import os\nos._exit(1)"])
-def test_given_cells_that_fail_are_not_the_students_fault(given, fonts):
-    with session([given], fonts) as broken:
-        with pytest.raises(sandbox.SandboxError, match="cells that are given don't run"):
+LAST_WORDS = "import os\nos.write(2, b'why')\nos._exit(1)"
+
+
+@pytest.mark.parametrize(
+    "given, why",
+    [
+        (["import no_such_module"], "ModuleNotFoundError"),
+        ([LAST_WORDS], "ended by itself why"),
+        ([LAST_WORDS, "x = 1"], "ended by itself why"),
+    ],
+)
+def test_given_cells_that_fail_are_not_the_students_fault(given, why, fonts):
+    with session(given, fonts) as broken:
+        with pytest.raises(sandbox.SandboxError, match=f"cells that are given don't run.*{why}"):
             broken.run("x = 1")
 
 

@@ -75,15 +75,27 @@ class Watched:
         return self.tab
 
 
-@pytest.fixture(scope="module")
-def watched(browser, address):
-    """A tab with JavaScript."""
+def watch(browser, address):
     watched = Watched(
         browser, address, viewport=WIDE, color_scheme="light", reduced_motion="reduce"
     )
     watched.context.add_init_script(path=AXE)
     yield watched
     watched.context.close()
+
+
+@pytest.fixture(scope="module")
+def watched(browser, address):
+    """A tab with JavaScript."""
+    yield from watch(browser, address)
+
+
+@pytest.fixture(scope="module")
+def seen(browser, drawn_address):
+    """The same of pages without MathML, which nobody sees and `lighten` empties."""
+    for seen in watch(browser, drawn_address):
+        seen.looks = {}  # of texts whose contrast was measured
+        yield seen
 
 
 @pytest.fixture(scope="module")
@@ -154,19 +166,62 @@ def thin(tab):
 
 
 CONTRAST = {"runOnly": ["color-contrast"]}
+NO_CONTRAST = {"rules": {"color-contrast": {"enabled": False}}}
+AXE_RUN = """(options) => {
+  const {unseen, ...how} = options;
+  const selector = "th:not([role]):not(:has(math)), [role='columnheader']:not(:has(math))";
+  axe.configure({rules: [{id: "empty-table-header", selector}]});
+  if (unseen && !document.querySelector("[data-unseen]")) return [];
+  return axe.run(unseen ? {include: [["[data-unseen]"]]} : document,
+    {resultTypes: ["violations"], ...how}).then((found) => found.violations);
+}"""
 
 
 def violations(tab, **options):
     """What axe finds, one line each. It takes MathML for an image: such headers are not empty."""
-    found = tab.evaluate(
-        """(options) => {
-        const selector = "th:not([role]):not(:has(math)), [role='columnheader']:not(:has(math))";
-        axe.configure({rules: [{id: "empty-table-header", selector}]});
-        return axe.run({resultTypes: ["violations"], ...options}).then((found) => found.violations);
-        }""",
-        options,
-    )
+    found = tab.evaluate(AXE_RUN, options)
     return [f"{rule['id']}: {node['html'][:200]}" for rule in found for node in rule["nodes"]]
+
+
+MARK_UNSEEN = """(seen) => {
+  seen = new Set(seen);
+  const before = seen.size, around = new Map();
+  const look = (element) => {  // what lies behind its text, and how see-through the text is
+    if (!element) return "";
+    if (!around.has(element)) {
+      const {backgroundColor, backgroundImage, opacity, filter, mixBlendMode, position, zIndex} =
+        getComputedStyle(element);
+      const own = [backgroundColor, backgroundImage, opacity, filter, mixBlendMode, position,
+        zIndex].join(" ");
+      const above = look(element.parentElement);
+      const clear = "rgba(0, 0, 0, 0) none 1 none normal static auto";
+      around.set(element, own === clear ? above : above + "/" + own);
+    }
+    return around.get(element);
+  };
+  for (const element of document.querySelectorAll("body, body *")) {
+    element.removeAttribute("data-unseen");
+    const field = /^(INPUT|SELECT|TEXTAREA|BUTTON)$/.test(element.tagName);
+    const text = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+    if (!text && !field && !element.shadowRoot) continue;
+    const {color, fontSize, fontWeight, textShadow, display, visibility} =
+      getComputedStyle(element);
+    const kind = [element.tagName, color, fontSize, fontWeight, textShadow, display, visibility,
+      look(element)].join();
+    if (seen.size !== seen.add(kind).size) element.dataset.unseen = "";
+  }
+  return [...seen].slice(before);
+}"""
+
+
+def pale(tab, seen):
+    """What axe says of contrast, of the text that looks as none in `seen` does, which grows.
+
+    Most of what axe does takes its time for the contrast of each element. That follows from what
+    is compared here: the text's colours, sizes and weights, and the backgrounds it stands on.
+    """
+    seen |= dict.fromkeys(tab.evaluate(MARK_UNSEEN, list(seen)))
+    return violations(tab, unseen=True, **CONTRAST)
 
 
 def sticking_out(tab):
@@ -194,10 +249,12 @@ def look(tab, size, mode):
 
 
 @every_page
-def test_page_opens_and_is_accessible(watched, name):
+def test_page_opens_and_is_accessible(request, name):
     """It fits a phone and breaks no rule of axe there, in light colours; one of each kind of page
-    also fits a screen and breaks none there in dark ones. The rest: the next test, once a week.
+    also fits a screen and breaks none there in dark ones. Of the others the contrast is measured
+    of text that looks as none on the pages before. The rest: the next test, once a week.
     """
+    watched = request.getfixturevalue("watched" if name in KINDS else "seen")
     tab = watched.open(name, NARROW)
     open_all(tab)
     for size in SIZES if name in KINDS else [NARROW]:
@@ -206,10 +263,13 @@ def test_page_opens_and_is_accessible(watched, name):
     lighten(tab)
     thin(tab)
     where = look(tab, NARROW, "light")
-    assert violations(tab) == [], where
     if name in KINDS:
+        assert violations(tab) == [], where
         where = look(tab, WIDE, "dark")
         assert violations(tab) == [], where
+    else:
+        assert violations(tab, **NO_CONTRAST) == [], where
+        assert pale(tab, watched.looks) == [], where
     assert watched.faults == []
 
 
@@ -234,6 +294,12 @@ PALE = (
     "<pre><span class='n'>dark</span> <span class='n' style='color: {}'>pale</span></pre>",
     "<p><span class='katex'>x</span> <span class='katex' style='color: {}'>pale</span></p>",
 )
+PALE_BY_PLACE = (  # as dark or light as the page's text, which was seen before
+    "<p style='background: {}'>pale</p>",
+    "<div style='opacity: 0.2'><p>pale</p></div>",
+    "<div style='background: {}'><ul><li><em>pale</em></li></ul></div>",
+    "<button style='color: {}'>pale</button>",
+)
 
 
 @pytest.mark.parametrize("mode, colour", [("light", "#aaa"), ("dark", "#555")])
@@ -248,6 +314,23 @@ def test_each_pale_element_is_found_on_a_thinned_page(watched, mode, colour):
     thin(tab)
     found = violations(tab, **CONTRAST)
     assert len(found) == len(PALE) and all("pale" in one for one in found)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_each_new_pale_look_is_found_after_others_were_seen(watched, mode):
+    tab, seen = watched.open("chapters/notation.html"), {}
+    look(tab, WIDE, mode)
+    lighten(tab)
+    thin(tab)
+    assert pale(tab, seen) == [] and len(seen) > 10
+    for html in (*PALE, *PALE_BY_PLACE):
+        ground = "background" in html
+        colour = {"light": "#555" if ground else "#aaa", "dark": "#aaa" if ground else "#555"}[mode]
+        html = f"<div class='pale'>{html.replace('{}', colour)}</div>"
+        add = "(html) => document.querySelector('article').insertAdjacentHTML('beforeend', html)"
+        tab.evaluate(add, html)
+        assert any("pale" in one for one in pale(tab, seen)), html
+        assert pale(tab, seen) == [], "the same is not measured again"
 
 
 def test_the_kinds_are_there():

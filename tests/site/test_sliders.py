@@ -19,9 +19,10 @@ from scipy.stats import binom
 
 import dpnotes as dp
 from dpnotes import experiments, surveys
-from machine import ROOT, SITE
+from machine import ROOT, SITE, light_address
 
 watched, plain = test_site.watched, test_site.plain
+address = light_address  # what is looked at here are figures
 PAGES = {
     "laplace-pair": "pure-dp", "gaussian-pair": "approximate-dp", "gaussian-profile": "gaussian",
     "composition-race": "composition", "amplification": "subsampling", "renyi-orders": "renyi-dp",
