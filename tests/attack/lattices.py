@@ -171,13 +171,33 @@ class Lattice:
         return 0.5 * self.h * (t * t - t + 1 / 6) * float(mass)
 
 
+def _whole(moments, c, e):
+    """(reach, c): all losses there are, tilted by no more than 80-bit arithmetic bears."""
+    low = high = 0.0
+    if any(part.kind != "laplace" and not part.counted for part in moments.parts):
+        raise TooLongError
+    for part in moments.parts:
+        widest = moments.widest(part)
+        if part.kind == "laplace":
+            ends = log_ratio(np.array([-1.0, 1.0]) / part.value[0], part.rate)
+            widest = float(np.abs(ends).max())
+        low, high = low - part.k * widest, high + part.k * widest
+    reach = 1.01 * max(high - e, e - low)
+    return reach, min(c, 12 / reach)
+
+
 @lru_cache(maxsize=16)
 def _lattices(parts, way, e):
     if sum(part.k for part in parts) > MOST_ROUNDS:
         raise TooLongError
     moments = moments_of(parts, way)
     c, log_tail = saddle(moments, 1, e)
-    reach, c = lines(moments, 1, c, e, log_tail - 3, 36.0, 9.0)[0]
+    if log_tail < -745:
+        raise TooLongError
+    try:
+        reach, c = lines(moments, 1, c, e, log_tail - 3, 36.0, 9.0)[0]
+    except TooLongError:
+        reach, c = _whole(moments, c, e)
     return [Lattice(moments, c, e, reach * s, n) for s, n in zip((1.0, 1.23), POINTS, strict=True)]
 
 

@@ -6,6 +6,7 @@ exact       finite pairs and plain Laplace steps: every outcome, every polynomia
 binomial    a pair of two outcomes, any k: incomplete beta integrals
 pair        one step beside a closed form: one integral over that step
 contour     anything whose transform decays: Laplace inversion on two lines
+plain       the same in doubles, of what ball arithmetic has no time for
 lattice     the rest: losses rounded to lattices that bracket the truth
 ==========  ====================================================================================
 """
@@ -20,10 +21,14 @@ from . import closed, pairs
 from .contours import SHORT, contour_delta, saddle
 from .lattices import lattice_delta
 from .moments import moments as moments_of
+from .plain import plain_delta
 from .quadrature import TooLongError
 
 __all__ = ["Oracle"]
 
+INVERSIONS = {"contour": contour_delta, "plain": plain_delta, "lattice": lattice_delta}
+GOOD = 1e-7  # relative error of an answer after which no other method is asked
+VAST = 20_000  # rounds
 SHARED = 16  # stretches between two points of a search, each of which shares its lines
 
 
@@ -64,19 +69,30 @@ class Oracle:
             return "binomial", lambda way, e, near: closed.binomial_delta(single, way, e)
         if self.shape:
             return "pair", lambda way, e, near: pairs.pair_delta(self.shape, way, e)
-        return "contour", self._contour_or_lattice
+        vast = sum(part.k for part in parts) > VAST or len(parts) > 3
+        self.methods = ("plain", "contour", "lattice") if vast else ("contour", "plain", "lattice")
+        return "contour", self._inverted
 
-    def _contour_or_lattice(self, way, e, near):
+    def _inverted(self, way, e, near):
+        """By the first method that answers to GOOD; else the best answer of all."""
         bounds = [self._chernoff(w, float(near if near is not None else e)) for w in self.ways]
         mine = self._chernoff(way, float(near if near is not None else e))
         if mine < max(bounds) - 60:
             return arb(0).union(arb(mine).exp())
-        if self.name == "contour":
+        best = None
+        for name in self.methods:
             try:
-                return contour_delta(self.parts, way, e, near)
+                found = INVERSIONS[name](self.parts, way, e, near)
             except TooLongError:
-                self.name = "lattice"
-        return lattice_delta(self.parts, way, e, near)
+                self.methods = tuple(m for m in self.methods if m != name)
+                continue
+            if best is None or found.rad() < best.rad():
+                best, self.name = found, name
+            if found.rad() <= GOOD * abs(found.mid()):
+                break
+        if best is None:
+            raise TooLongError
+        return best
 
     @lru_cache(maxsize=8)  # noqa: B019
     def _chernoff(self, way, e):
@@ -108,8 +124,17 @@ class Oracle:
         return found if found >= zero else found.union(zero) if found > -1e-15 else found
 
     def delta(self, e, near=None):
-        """(low, high) as balls' ends around delta(e)."""
-        found = [self.one_way(way, e, near) for way in self.ways]
+        """(low, high) as balls' ends around delta(e). A direction that is not known still has the
+        bounds 0 and Chernoff's: then delta is known from below."""
+        found, unknown = [], 0
+        for way in self.ways:
+            try:
+                found.append(self.one_way(way, e, near))
+            except TooLongError:
+                unknown += 1
+                found.append(arb(0).union(arb(self._chernoff(way, float(e))).exp()))
+        if unknown == len(self.ways):
+            raise TooLongError
         return _most(x.lower() for x in found), _most(x.upper() for x in found)
 
     def renyi(self, alpha):
@@ -129,34 +154,52 @@ class Oracle:
     def missed(self, alpha):
         """The trade-off function at alpha, the lesser of both directions: the highest of its
         lines; each is a lower bound, and near the best one they differ to second order."""
-        if len(self.ways) == 1:
-            return self._missed(1, alpha)
-        return min(self._missed(1, alpha), self._missed(-1, alpha))
+        found = []
+        for way in self.ways:
+            try:
+                found.append(self._missed(way, alpha))
+            except TooLongError:
+                continue
+        if not found:
+            raise TooLongError
+        return min(found)  # of one direction, if the other is not known: an upper bound
 
     def _missed(self, way, alpha):
+        bounded = set()
+
         def line(t, near):
             e, near = abs(t), abs(near)
-            if t >= 0:  # q against p
-                d = self.one_way(-way, e, near)
-                return 1 - d - alpha * arb(e).exp()
-            d = self.one_way(way, e, near)
-            return (-arb(e)).exp() * (1 - d - alpha)
+            most = 1 - alpha * arb(e).exp() if t >= 0 else (-arb(e)).exp() * (1 - arb(alpha))
+            if most < 0:
+                return most
+            try:
+                d = self.one_way(-way if t >= 0 else way, e, near)  # q against p for t >= 0
+            except TooLongError:
+                bounded.add(t)
+                return most
+            return most - d if t >= 0 else most - (-arb(e)).exp() * d
 
         if self.name in ("closed", "exact", "binomial"):
-            return _highest(line, [2.0**j * self._scale() for j in range(-10, 16)], 80)
-        return _highest(line, [s * self._scale() for s in (0.4, 1.3, 4, 12, 40)], 34)
+            best, t = _highest(line, [2.0**j * self._scale() for j in range(-10, 16)], 80)
+        else:
+            if "plain" in self.methods:  # cheaper, and sharp enough
+                self.methods = ("plain", *(m for m in self.methods if m != "plain"))
+            best, t = _highest(line, [s * self._scale() for s in (0.4, 1.3, 4, 12, 40)], 34)
+        if t in bounded:
+            raise TooLongError
+        return best
 
     def _scale(self):
         """A loss of the size of the standard deviation, or where some are infinite, of all."""
         moments, ctx.prec = moments_of(self.parts, 1), 256
-        value = next(moments.on_line(arb(-0.5), arb(1), 0.0))[0][1].real
+        value = next(moments.on_line(arb(-0.499), arb(1), 0.0))[0][1].real
         if moments.kept() < 1:
             return sum(part.k * moments.widest(part) ** 2 for part in self.parts) ** 0.5
         return max(float(-8 * value.log()), 1e-30) ** 0.5
 
 
 def _highest(line, sizes, steps):
-    """The maximum of a unimodal function, from 0 outwards and then by golden section; the second
+    """(maximum, place) of a unimodal function, from 0 outwards and then by golden section; the second
     argument of ``line`` is a point near the first whose work it may share. The last value, where
     the maximum was found, shares nothing."""
     points = [*(-size for size in reversed(sizes)), 0.0, *sizes]
@@ -181,7 +224,7 @@ def _highest(line, sizes, steps):
             low, a, fa = a, b, fb
             b = high - SHORT * (high - low)
             fb = at(b)
-    return line(best[1], best[1])
+    return line(best[1], best[1]), best[1]
 
 
 def _most(values):

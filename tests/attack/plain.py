@@ -1,0 +1,275 @@
+"""delta(epsilon) by Laplace inversion in doubles: what ball arithmetic has no time for, vast rounds
+and schedules of hundreds of steps.
+
+On a line through the saddle point, as in ``contours``. A step is an array of losses and weights
+(its atoms, or nodes of quadrature), and log of its transform is summed about 1, so that k rounds
+cost sqrt(k) units of round-off, not k. Where the line is cut, what is left is bounded: by the
+variance, abs(phi(y))^2 <= 1 - (2 y/pi)^2 Var L while y (max L - min L) <= pi; by atoms and the
+variation of a density; and by the factor 1/y^2, which all have. Two lines must agree.
+"""
+
+from functools import lru_cache
+from math import ceil, exp, inf, log, pi, sqrt
+
+import numpy as np
+from flint import arb
+
+from .contours import lines, saddle
+from .moments import moments as moments_of
+from .nodes import gaussian_nodes, laplace_nodes, legendre, log_ratio, log_sum, swapped_edges
+from .quadrature import TooLongError
+
+__all__ = ["plain_delta"]
+
+EPS = 2.0**-52
+NATS = 36.0
+MOST_NODES, MOST_WORK = 20_000, 1.5e7
+LOOSE = 0.02  # of an answer that is worth nothing
+
+
+class Plain:
+    """The transform of a composition in one direction."""
+
+    def __init__(self, parts, way):
+        self.parts, self.way = parts, way
+        self.moments = moments_of(tuple(p for p in parts if p.counted), way)
+        self._known = {}
+
+    def kept(self):
+        return self.moments.kept()
+
+    @lru_cache(maxsize=2048)  # noqa: B019
+    def law(self, part, c, height):
+        """(losses, log p) that serve exp(zL) for Re z = c and abs(Im z) <= height."""
+        if part.counted:
+            pairs = [(p, q) for p, q in self.moments.laws[part] if p > 0 < q]
+            both = [(float((p / q).log()), float(p.log())) for p, q in pairs]
+            return tuple(np.array(column) for column in zip(*both, strict=True))
+        if part.swapped:
+            return self._swapped(part, c, height)
+        power, unit = c + 1 if self.way > 0 else -c, 1 / part.value[0]
+        if part.kind == "laplace":
+            x, w = laplace_nodes(unit, abs(power) + height, 4.0)
+            log_q = np.concatenate([np.log(w / 4) - (x + unit) / 2, [log(0.5), log(0.5) - unit]])
+            x = np.concatenate([x, [-unit, unit]])
+            log_g = log_ratio(x, part.rate) if part.rate < 1 else x
+        else:
+            x, log_g, h = gaussian_nodes(part, power, height, 42.0)
+            log_q = -0.5 * (x * unit) ** 2 + log(h * unit / sqrt(2 * pi))
+        if self.way > 0:
+            return log_g, log_q + log_g
+        return -log_g, log_q
+
+    def _swapped(self, part, c, height):
+        x, w = legendre(12)
+        edges = np.array(swapped_edges(part, c, height, 4.0, 20_000))
+        half, unit = np.diff(edges)[:, None] / 2, 1 / part.value[0]
+        u, log_w = (edges[:-1, None] + half + half * x).ravel(), np.log((half * w).ravel())
+        if part.kind == "laplace":
+            log_w = np.append(log_w - (u + unit) / 2 - log(4), -unit - log(2))
+            u = np.append(u, unit)
+        else:
+            log_w -= (unit / 2 + u / unit) ** 2 / 2 + log(unit * sqrt(2 * pi))
+        loss = log_ratio(u, part.rate)
+        log_p = np.concatenate([log_w, [self.moments.log_rest(part)], log_w + loss])
+        return np.concatenate([-loss, [0.0], loss]), log_p
+
+    # ------------------------------------------------------------ at real arguments
+
+    def log_real(self, c):
+        """log E exp(cL; L finite)."""
+        return self.real(c)[0]
+
+    def real(self, c):
+        """(log E exp(cL), its round-off, mean and variance of L under that tilt)."""
+        if c not in self._known:
+            found = [self._real(part, c) for part in self.parts]
+            k = np.array([part.k for part in self.parts], dtype=float)
+            self._known[c] = tuple((k @ np.array(found)).tolist())
+        return self._known[c]
+
+    def _real(self, part, c):
+        if part.plain_gaussian:
+            unit = 1 / part.value[0] ** 2
+            return c * (c + 1) * unit / 2, 4 * EPS * abs(c * (c + 1)) * unit, (c + 0.5) * unit, unit
+        loss, log_p = self.law(part, c, 0.0)
+        log_w = log_p + c * loss
+        size = log_sum(log_w)
+        weight = np.exp(log_w - size)
+        mean = float(weight @ loss)
+        noise = EPS * (4 + 2 * abs(size))
+        if abs(size) < 0.1 and not _lossy(part):  # E exp(-L) = 1: second order terms only
+            p = np.exp(log_p)
+            size = np.log1p(p @ (np.expm1(c * loss) + c * np.expm1(-loss)))
+            noise = 4 * EPS * float(p @ (np.abs(np.expm1(c * loss)) + abs(c * np.expm1(-loss))))
+        return size, noise, mean, float(weight @ (loss - mean) ** 2)
+
+    # ------------------------------------------------------------ along a line
+
+    def fits(self, c, height, count):
+        """Whether there is time for so many nodes."""
+        smooth = [p for p in self.parts if not p.plain_gaussian]
+        work = count * sum(len(self.law(part, c, height)[0]) for part in smooth)
+        if work > MOST_WORK:
+            raise TooLongError
+
+    def along(self, c, y):
+        """log of E exp((c+iy)L)/E exp(cL), and a bound on its round-off."""
+        total, noise = np.zeros(len(y), dtype=complex), np.zeros(len(y))
+        for part in self.parts:
+            if part.plain_gaussian:
+                total += part.k / part.value[0] ** 2 * (1j * y * (c + 0.5) - y * y / 2)
+                continue
+            loss, log_p = self.law(part, c, float(y[-1]))
+            weight = np.exp(log_p + c * loss - log_sum(log_p + c * loss))
+            away, shift = np.zeros(len(y)), np.zeros(len(y))
+            size = max(1, 2_000_000 // len(loss))
+            for i in range(0, len(y), size):
+                turn = np.multiply.outer(y[i : i + size], loss)
+                shift[i : i + size] = np.sin(turn) @ weight
+                away[i : i + size] = np.sin(turn / 2) ** 2 @ weight
+            lost = np.maximum(-2 * away, -2.0)  # log(1 + lost + i shift), not through abs
+            square = np.maximum(lost * (2 + lost) + shift**2, 1e-28 - 1)
+            near = np.sqrt(1 + square)
+            total += part.k * (0.5 * np.log1p(square) + 1j * np.arctan2(shift, 1 + lost))
+            lift = np.minimum(y * float(weight @ np.abs(loss)), 2.0)
+            noise += part.k * 8 * EPS * lift / np.maximum(near, 1e-14)
+        return total, noise
+
+    def ceiling(self, c, measured):
+        """bound(y, end): of log abs(transform / that at c) between two heights; ``measured`` is
+        the last value seen, which bounds what follows of the sampled Gaussians."""
+        found = []
+        for part in self.parts:
+            if part.plain_gaussian:
+                found.append((part.k, inf, 0.5 / part.value[0] ** 2, 0.0, -inf))
+                continue
+            loss, log_p = self.law(part, c, 0.0)
+            log_w = log_p + c * loss
+            weight = np.exp(log_w - log_sum(log_w))
+            atoms, rest = (0.0, -inf)
+            if not part.counted:
+                whole, atoms, rest = moments_of((part,), self.way)._atoms_and_rest(part, c)
+                atoms, rest = atoms - whole, rest - whole
+            if part.kind == "gaussian" and not part.swapped:
+                atoms, rest = 0.0, -inf
+            found.append((part.k, *_spread(loss, weight), atoms, rest))
+        smooth = any(p.kind == "gaussian" and not p.swapped and p.rate < 1 for p in self.parts)
+
+        def bound(y, end):
+            total = 0.0
+            for k, limit, bend, atoms, rest in found:
+                one = -bend * y * y if end <= limit else 0.0
+                total += k * min(0.0, one, np.logaddexp(atoms, rest - log(y)))
+            return min(total, measured) if smooth else total
+
+        return bound
+
+
+def _lossy(part):
+    return part.kind == "finite" and 0.0 in part.value[0] + part.value[1]
+
+
+def _spread(loss, weight):
+    """(height, b): abs(phi(y)) <= exp(-b y^2) up to this height, for losses near their mean."""
+    mean = float(weight @ loss)
+    best = (0.0, 0.0)
+    deviation = sqrt(max(float(weight @ (loss - mean) ** 2), 1e-300))
+    for reach in (6.0, inf):
+        near = np.abs(loss - mean) <= reach * deviation
+        mass, part = float(weight[near].sum()), loss[near]
+        if mass > 0.5:
+            middle = float(weight[near] @ part) / mass
+            bend = 2 / pi**2 * mass * float(weight[near] @ (part - middle) ** 2)
+            found = pi / max(float(np.ptp(part)), 1e-300), bend
+            best = found if found[0] > best[0] else best
+    return best
+
+
+class Line:
+    """The terms of the trapezoid sum on one line, and bounds on what is not among them."""
+
+    def __init__(self, law, side, c, period, e, log_tail):
+        self.law, self.side, self.c, self.h = law, side, c, 2 * pi / period
+        self.size, self.noise, self.mean, variance = law.real(c)
+        variance += 1 / c**2 + 1 / (1 + c) ** 2
+        count = max(64, ceil(12 / sqrt(variance) / self.h))
+        if count > MOST_NODES:
+            raise TooLongError
+        law.fits(c, self.h * count, count)
+        while True:
+            self._fill(count)
+            if self.log_cut + self.size - c * e < log_tail - NATS or 4 * count > MOST_NODES:
+                break
+            count *= 4
+            try:
+                law.fits(c, self.h * count, count)
+            except TooLongError:
+                break
+
+    def _fill(self, count):
+        self.y = self.h * np.arange(count)
+        self.log_phi, self.log_noise = self.law.along(self.c, self.y)
+        z = self.c + 1j * self.y
+        self.kernel = 1 / (z * (z + 1))
+        self.kernel[0] /= 2
+        measured = float(self.log_phi.real[-(count // 4) :].max())
+        bound, y = self.law.ceiling(self.c, measured), self.y[-1]
+        ends = y * np.concatenate([np.geomspace(1, 1e4, 400), [1e300]])
+        pieces = [
+            bound(a, b) + log(max(1 / a - 1 / b, 1e-300))
+            for a, b in zip(ends.tolist(), ends[1:].tolist(), strict=False)
+        ]
+        self.log_cut = log_sum(np.array(pieces)) - log(pi)
+
+    def at(self, e):
+        """(delta, error), without infinite losses on the upper side."""
+        front = exp(min(self.size - self.c * e, 700.0)) * self.h / pi
+        terms = np.exp(self.log_phi - 1j * self.y * e) * self.kernel
+        total = front * float(terms.real.sum())
+        noise = self.noise + self.log_noise + 4 * EPS * (self.y * abs(e) + abs(self.size) + 10)
+        error = front * float(np.abs(terms) @ np.expm1(np.minimum(noise, 50.0)))
+        error += 2 * EPS * abs(self.c * e) * abs(total)
+        error += exp(min(self.log_cut + self.size - self.c * e, 700.0))
+        return self.side * total, error
+
+
+@lru_cache(maxsize=8)
+def _plain(parts, way):
+    return Plain(parts, way)
+
+
+@lru_cache(maxsize=64)
+def _lines(parts, way, e):
+    law = _plain(parts, way)
+    mean, variance = law.real(-1e-9)[2:]
+    side = 1 if e >= mean - sqrt(variance) else -1
+    c, log_tail = saddle(law, side, e)
+    if log_tail < -745:
+        return side, log_tail, None
+    variance = law.real(c)[3] + 1 / c**2 + 1 / (1 + c) ** 2
+    bound, log_tail = log_tail, log_tail - 0.5 * log(2 * pi * variance) - 3
+    (one, c), (two, other), *_ = lines(law, side, c, e, log_tail, NATS, 25.0)
+    found = Line(law, side, c, one, e, log_tail), Line(law, side, other, 1.13 * two, e, log_tail)
+    return side, bound, found
+
+
+def plain_delta(parts, way, e, near=None):
+    """A ball of delta in one direction; lines drawn for `near` are reused."""
+    law, e = _plain(parts, way), float(e)
+    kept = law.kept()
+    if kept < 1e-16:
+        return arb(1).union(1 - kept)
+    side, bound, found = _lines(parts, way, e if near is None else float(near))
+    if found is None:
+        if near is not None and float(near) != e:
+            return plain_delta(parts, way, e)
+        rest = arb(0).union(arb(bound).exp())
+        return 1 - kept + rest if side > 0 else 1 - rest
+    (first, error), (second, other) = (line.at(e) for line in found)
+    best, error = (second, other) if other < error else (first, error)
+    error += abs(first - second) + 1e-14 * abs(best)
+    if not error <= LOOSE * abs(best):
+        raise TooLongError
+    ball = arb(best, error)
+    return 1 - kept + ball if side > 0 else 1 - ball
