@@ -110,13 +110,20 @@ def abscissa(side, t):
 
 def saddles(parts, side, t):
     """For an array t: c, and the e whose integrand has its saddle there, the saddle-point value
-    of log tail(e)."""
+    of log tail(e), and K(c)."""
     c = abscissa(side, t)
     cumulant, mean, variance = derivatives(parts, c)
     epsilon = mean - 1 / c - 1 / (c + 1)
     curvature = variance + 1 / c**2 + 1 / (c + 1) ** 2
     value = cumulant - c * epsilon + log_kernel(c) - 0.5 * np.log(2 * np.pi * curvature)
-    return c, epsilon, value
+    return c, epsilon, value, cumulant
+
+
+@lru_cache(maxsize=4)
+def first_table(parts, side):
+    """t and ``saddles`` there, where most saddle points are; the parts are ``grouped``."""
+    t = scale(parts, side) + np.linspace(-9.0, 0.0, 28)
+    return t, saddles(parts, side, t)
 
 
 @lru_cache(maxsize=16)
@@ -150,9 +157,7 @@ def _locate(parts, side, column, target):
     """Where an increasing column of ``saddles`` reaches its target: a table, refined where
     it is steep (a wall, where the tail passes from many small losses to few large ones)."""
     parts = grouped(parts)
-    cap, top = log_limit(parts, side), scale(parts, side)
-    t = top + np.linspace(-9.0, 0.0, 28)
-    found = saddles(parts, side, t)
+    cap, (t, found) = log_limit(parts, side), first_table(parts, side)
     while column(found)[0] > target and t[0] > -80:
         t = t - 8.5
         found = saddles(parts, side, t)
@@ -194,10 +199,9 @@ def least_delta(parts, epsilon, c):
 
 
 def is_below(parts, epsilon, log_tail):
-    """Whether that bound, over a coarse table of c, shows log delta(e) < log_tail; with room for
-    the round-off of K, 1e-15 a round, and of the other terms."""
-    c = abscissa(1, scale(parts, 1) - np.arange(0.0, 9.0, 0.5))
-    values = derivatives(parts, c)[0] + chernoff(c) - c * epsilon
+    """Whether that bound, over a table of c, shows log delta(e) < log_tail: K is off by 1e-15 k."""
+    c, _, _, cumulant = first_table(grouped(parts), 1)[1]
+    values = cumulant + chernoff(c) - c * epsilon
     values += 1e-14 * sum(k for _, k in parts) + 1e-14 * c * epsilon + 1e-12
     return bool(np.min(values) < log_tail)
 

@@ -1,17 +1,20 @@
 """delta(epsilon) and epsilon(delta) by the contour integral, as enclosures (low, value, high)."""
 
+from dataclasses import replace
 from math import exp, inf, log, log1p, nextafter
 
 import numpy as np
 
 from . import certain, contour, jumps, lattice
 from .enclosure import intersected, is_wide
+from .schedule import grouped
 from .work import JUMPS, LATTICE, LINES, ExhaustedError, within
 
 __all__ = []
 
 GOOD = 1e-10  # relative width of an enclosure that ends the search for a better one
 POOR = 3e-8  # and beyond which the lattice is asked, too
+LAST_STEP = 1e-10  # of Newton's method, relative
 TINY = 1e-323  # the round-off of what is hardly above 0
 SHARP = 5e-12  # relative error of a tail: an enclosure of epsilon is then as narrow as it can be
 TRUSTED = 0.02  # relative error of a tail beyond which a line says nothing
@@ -106,6 +109,23 @@ def _right_line(parts, epsilon):
     """(low, delta, high) from a line right of 0, or None."""
     start = contour.saddle_at(parts, 1, epsilon)
     return contour_delta(contour.line(parts, 1, start), 1, epsilon)
+
+
+def followed(parts, epsilon):
+    """A function of parts like these that finds their log delta(e) on the line of these: right up
+    to round-off for parts near them, without bounds; or None."""
+    start = contour.saddle_at(parts, 1, epsilon)
+    line = contour.line(parts, 1, start) if start[2] < log(0.5) else None
+    if line is None or max(line.sums(epsilon)[2:]) > GOOD:
+        return None
+
+    def log_delta(others):
+        others = grouped(others)
+        shape = sum(k * step.line(line.c, line.y)[0] for step, k in others)
+        moved = replace(line, cumulant=contour.total_at(others, line.c), shape=shape)
+        return moved.sums(epsilon)[0]
+
+    return log_delta
 
 
 def contour_delta(line, side, epsilon):
@@ -214,7 +234,10 @@ def newton(line, side, epsilon, target):
         step = min(max(step, -0.25 * line.period), 0.25 * line.period)
         old, epsilon = epsilon, max(0.0, epsilon + step)
         small = abs(epsilon - old) <= 1e-11 * epsilon
-        if epsilon == old or small and abs(step) >= 0.25 * last:
+        # from here on the next step is of second order: less than the round-off
+        if epsilon == old or abs(step) <= LAST_STEP * epsilon:
+            break
+        if small and abs(step) >= 0.25 * last:
             break
         last = abs(step)
     return epsilon, "found"

@@ -79,6 +79,12 @@ class PrivacyLoss:
         """log delta(epsilon) of one direction, for the searches of ``calibrate``."""
         return self._directions[0].roughly(epsilon)
 
+    def _followed(self, epsilon):
+        """A function of losses near this one that finds their log delta(epsilon) in that direction,
+        nearly right but without a bound; or None."""
+        log_delta = self._directions[0].followed(epsilon)
+        return log_delta and (lambda loss: log_delta(loss._directions[0]))
+
     def delta_interval(self, epsilon: ArrayLike) -> tuple[Answer, Answer]:
         """(low, high) around delta(epsilon): an enclosure under the error model of
         ``dpnotes.accountant``."""
