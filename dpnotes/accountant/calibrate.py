@@ -47,9 +47,10 @@ def calibrate(family: Callable[[float], PrivacyLoss], epsilon: float, delta: flo
     asked, target = cache(asked), log(delta)
 
     def excess(x):
-        found = asked(x)._delta(epsilon)
+        found = asked(x)._delta_if_below(epsilon, delta)
         return (log(found) if found > 0 else -inf) - target
 
+    @cache
     def rough(x):
         return asked(x)._roughly(epsilon) - target
 
@@ -84,8 +85,14 @@ def _number(found):
 def _refined(excess, rough, sharp):
     """The root of ``excess``, from that of ``rough`` on, and of what is sharp near there."""
     try:
-        near = _root(rough, *_bracket(rough, (0.0, rough(0.0)), 1.0), NEAR)
-        slope = (rough(near - NEAR) - rough(near)) / NEAR
+        points = []
+
+        def noted(t):
+            points.append((t, rough(t)))
+            return points[-1][1]
+
+        near = _root(noted, *_bracket(noted, (0.0, noted(0.0)), log(2)), NEAR)
+        slope = _slope(points, near)
         near = _followed_root(sharp(near), near, slope)
         first = near, excess(near)
         tame = 0 < slope < inf and abs(first[1]) < inf  # delta may be 0 on one side
@@ -94,6 +101,12 @@ def _refined(excess, rough, sharp):
         first, step = (0.0, excess(0.0)), 1.0
     least = 0.9 * SAME * (1 + abs(first[0]))
     return _root(excess, *_bracket(excess, first, min(max(step, least), 1.0)), SAME)
+
+
+def _slope(points, near):
+    """Minus the slope through the two points (t, excess) nearest to here."""
+    (t, value), (other, beyond) = sorted(points, key=lambda point: abs(point[0] - near))[:2]
+    return (value - beyond) / (other - t)
 
 
 def _followed_root(excess, near, slope):
@@ -148,13 +161,13 @@ def _direction(rough):
 
 def _least_too_many(rough):
     """About the least whole number with excess > 0."""
-    low, high = 0, 1
-    while high <= MOST_STEPS and rough(high) <= 0:
-        low, high = high, 4 * high
-    while high - low > 1 + NEAR * low:
-        middle = (low + high) // 2
-        low, high = (middle, high) if rough(middle) <= 0 else (low, middle)
-    return high
+    low, high = (0, -inf), (1, rough(1))
+    while high[1] <= 0 and high[0] <= MOST_STEPS:
+        low, high = high, (4 * high[0], rough(4 * high[0]))
+    if high[1] <= 0 or low[0] * NEAR < 1:
+        return low[0] + 1 if high[1] > 0 else high[0]
+    ends = ((-log(k), excess) for k, excess in (high, low))
+    return round(exp(-_root(lambda t: rough(round(exp(-t))), *ends, NEAR)))
 
 
 def _most_steps(excess, near, step):

@@ -8,7 +8,8 @@ from math import exp, expm1, inf, log, log1p
 
 from . import contour, discrete_gaussian, finite_sums, laplace_sums, one_step
 from .enclosure import intersected, safe
-from .inversion import Integral, followed
+from .follow import followed
+from .inversion import Integral
 from .law import EPS
 from .step import Finite
 from .two_losses import ALL, Binomial
@@ -105,8 +106,8 @@ class Direction:
         return log(self.infinite + exp(self.log_kept + tail) + 1e-300)
 
     def followed(self, epsilon):
-        """A function of directions near this one that finds their log delta(epsilon), on the safe
-        side by no bound; or None where no line serves."""
+        """A function of directions near this one that finds their log delta(epsilon), nearly
+        right but without a bound; or None where no line serves."""
         closed = self.exact or self.infinite or epsilon >= self.top
         if closed or not isinstance(method(self.parts), Integral):
             return None

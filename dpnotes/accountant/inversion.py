@@ -1,13 +1,11 @@
 """delta(epsilon) and epsilon(delta) by the contour integral, as enclosures (low, value, high)."""
 
-from dataclasses import replace
 from math import exp, inf, log, log1p, nextafter
 
 import numpy as np
 
 from . import certain, contour, jumps, lattice
 from .enclosure import intersected, is_wide
-from .schedule import grouped
 from .work import JUMPS, LATTICE, LINES, ExhaustedError, within
 
 __all__ = []
@@ -109,23 +107,6 @@ def _right_line(parts, epsilon):
     """(low, delta, high) from a line right of 0, or None."""
     start = contour.saddle_at(parts, 1, epsilon)
     return contour_delta(contour.line(parts, 1, start), 1, epsilon)
-
-
-def followed(parts, epsilon):
-    """A function of parts like these that finds their log delta(e) on the line of these: right up
-    to round-off for parts near them, without bounds; or None."""
-    start = contour.saddle_at(parts, 1, epsilon)
-    line = contour.line(parts, 1, start) if start[2] < log(0.5) else None
-    if line is None or max(line.sums(epsilon)[2:]) > GOOD:
-        return None
-
-    def log_delta(others):
-        others = grouped(others)
-        shape = sum(k * step.line(line.c, line.y)[0] for step, k in others)
-        moved = replace(line, cumulant=contour.total_at(others, line.c), shape=shape)
-        return moved.sums(epsilon)[0]
-
-    return log_delta
 
 
 def contour_delta(line, side, epsilon):
