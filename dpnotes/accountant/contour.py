@@ -30,6 +30,8 @@ __all__ = []
 TOLERANCE = 1e-14  # of aliases and of the cut, relative to the tail
 MOST_NODES = 400_000
 MOST_VALUES = 300_000  # of the loss at a real z, for a line: 31 shifted ones are 150 MB
+SHIFTS = np.geomspace(0.003, 2.0, 14)
+SHIFTS = np.concatenate([-SHIFTS[::-1], [0.0], SHIFTS])  # of log c: where a line may be
 MOST_MESH, MESH = 2_000_000, 150  # values along a line: some are 100 MB; work of each
 
 
@@ -146,11 +148,11 @@ def log_limit(parts, side):
 
 
 def scale(parts, side):
-    """A t beyond most saddle points: c = 40 standard deviations of the loss, inverted."""
+    """A t beyond most saddle points: c = 12 standard deviations of the loss, inverted."""
     if side < 0:
         return 5.0
     spread = max(sqrt(sum(k * step.spread() ** 2 for step, k in grouped(parts))), 1e-100)
-    return min(log(40 / spread), log_limit(parts, side))
+    return min(log(12 / spread), log_limit(parts, side))
 
 
 def _locate(parts, side, column, target):
@@ -219,9 +221,7 @@ def plan(parts, side, c, epsilon, log_tail):
     exp(A' - |c - c'| P) with A' = K(c') + C(c') - c' e; all are read from one table of K.
     """
     limit = min(step.smooth_limit() for step, _ in parts)
-    near = np.geomspace(0.003, 2.0, 14)
-    shifts = np.concatenate([-near[::-1], [0.0], near])
-    t = (np.log(c) if side > 0 else np.log(-1 / c - 1)) + shifts
+    t = (np.log(c) if side > 0 else np.log(-1 / c - 1)) + SHIFTS
     table = abscissa(side, t)
     cumulant, _, variance = derivatives(parts, table)
     values = cumulant + chernoff(table)
