@@ -113,14 +113,12 @@ class SampledGaussian(Step):
         """Intervals of x, in ascending order, that hold all of q, of p and of the law tilted by
         exp(cL): between them there is nothing. Where ``FEW`` nodes do, one interval for all tilts
         up to the next power of 4, so that the nodes are found once."""
-        most = _next_power(c)
-        if c < most:
-            spans = self._spans(most)
-            if len(spans) == 1 and spans[0][1] - spans[0][0] <= FEW * self._spacing(most):
-                return spans
-        spans = Tilted(self.sigma, self.rate, self._power(c)).spans()
-        hull = (spans[0][0], spans[-1][1])
-        return (hull,) if hull[1] - hull[0] <= FEW * self._mesh(self._power(c), spans) else spans
+        for most in (_next_power(c), c):
+            power = self._power(most)
+            hull = (Tilted(self.sigma, self.rate, power).hull(),)
+            if hull[0][1] - hull[0][0] <= FEW * self._mesh(power, hull):
+                return hull
+        return Tilted(self.sigma, self.rate, power).spans()
 
     # ------------------------------------------------------------ the mesh
 
