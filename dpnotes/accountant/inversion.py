@@ -55,7 +55,7 @@ class Integral:
         side = 1 if start[2] < log(0.5) else -1
         on = start if side > 0 else contour.saddle_at(self.parts, side, epsilon)
         if on[2] < -40 and side < 0:
-            low = contour.least_delta(self.parts, epsilon, on[0])
+            low = certain.least_delta(self.parts, epsilon, on[0])
             if low >= 1 - 1e-15:
                 return low, 1.0, 1.0
         return contour_delta(contour.line(self.parts, side, on), side, epsilon)
