@@ -150,11 +150,11 @@ def log_limit(parts, side):
 
 
 def scale(parts, side):
-    """A t beyond most saddle points: c = 12 standard deviations of the loss, inverted."""
+    """A t beyond most saddle points: c = 24 standard deviations of the loss, inverted."""
     if side < 0:
         return 5.0
     spread = max(sqrt(sum(k * step.spread() ** 2 for step, k in grouped(parts))), 1e-100)
-    return min(log(12 / spread), log_limit(parts, side))
+    return min(log(24 / spread), log_limit(parts, side))
 
 
 def _locate(parts, side, column, target):
@@ -242,7 +242,8 @@ def plan(parts, side, c, epsilon, log_tail):
 def cut_height(parts, c, variance, log_room, most):
     """Least Y found, and its bound, with sup_{y>Y} |exp(K(c+iy) - K(c))| / (pi Y) <= e^log_room.
 
-    The bound falls with Y: the least of the heights least, 1.2 least, ... is found by bisection."""
+    The bound falls with Y: the least of the heights least, 1.2 least, ... is found by bisection,
+    from where a Gaussian of this variance would end."""
     ceilings = [(k, step.ceiling(c)) for step, k in grouped(parts)]
     least = 5 / sqrt(variance + 1 / c**2)
 
@@ -251,21 +252,16 @@ def cut_height(parts, c, variance, log_room, most):
         height = least * 1.2**n
         return sum(k * ceiling(height) for k, ceiling in ceilings) - np.log(np.pi * height)
 
-    low, high = -1, int(log(max(most / least, 1.0)) / log(1.2))
-    if most < least:
-        return None, None
-    reach = 8
-    while low + reach < high:  # most lines are low ones
-        if bound(low + reach) <= log_room:
-            high = low + reach
-        else:
-            low, reach = low + reach, 2 * reach
-    if bound(high) > log_room:
-        return None, None
+    last = int(log(max(most / least, 1.0)) / log(1.2)) if most >= least else -1
+    low, high, reach = -1, last + 1, 1
+    at = min(int(log(max(0.25 * sqrt(2 * max(-log_room, 1.0)), 1.0)) / log(1.2)), last)
     while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if bound(middle) <= log_room else (middle, high)
-    return least * 1.2**high, bound(high)
+        if bound(at) <= log_room:
+            high, at = at, max(at - reach, (low + at) // 2)
+        else:
+            low, at = at, min(at + reach, (at + high) // 2)
+        reach *= 2
+    return (least * 1.2**high, bound(high)) if high <= last else (None, None)
 
 
 def line(parts, side, start):

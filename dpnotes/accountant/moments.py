@@ -12,7 +12,8 @@ from .work import spend
 
 __all__ = []
 
-FAR = 30.0  # of an exponent and of K, beyond which terms are taken one by one in log space
+FAR = 30.0  # of an exponent, beyond which exp(w) - 1 - w is found with its weight in one exponent
+MOST = 600.0  # of that sum
 
 
 class Moments:
@@ -22,32 +23,36 @@ class Moments:
         self.x, self.law = x, law
 
     @cached_property
+    def _weights(self):
+        """p, and the sizes of what the logarithm of each is a sum of."""
+        return np.exp(self.law.log_p), 8 + np.abs(self.law.log_p)
+
+    @cached_property
     def _first(self):
-        """p, the mean of exp(-L) - 1 + L, and the sizes of what its terms are sums of; None where
-        exp overflows."""
-        law = self.law
-        spend(MOMENT * len(law.loss))
-        if not -law.loss.min(initial=0.0) < FAR:
-            return None
-        p, sizes = np.exp(law.log_p), 8 + np.abs(law.log_p)
-        terms = p * exp_excess(-law.loss)
-        return p, float(terms.sum()), float(terms @ (sizes + np.abs(law.loss))), sizes
+        """The mean of exp(-L) - 1 + L, and a bound on its round-off."""
+        return self._excess(-self.law.loss)
+
+    def _excess(self, w):
+        """The mean of exp(w) - 1 - w, a bound on its round-off in EPS, and the largest exponent of
+        its terms."""
+        spend(MOMENT * len(w))
+        (p, sizes), far = self._weights, np.flatnonzero(w > FAR)
+        if not far.size:
+            terms, top = p * exp_excess(w), FAR
+        else:
+            terms = p * exp_excess(np.minimum(w, FAR))
+            exponent = self.law.log_p[far] + w[far]
+            top = float(exponent.max())
+            terms[far] = np.exp(np.minimum(exponent, MOST)) - p[far] * (1 + w[far])
+        return float(terms.sum()), float(terms @ (sizes + np.abs(w))), top
 
     def at(self, c):
         """K(c) and a bound on its round-off in EPS: ``law.log_moment``, ``law.moment_noise``."""
         law = self.law
-        tilted = c * law.loss
-        if self._first is None or not (tilted.max() < FAR and -FAR < tilted.min() < FAR):
-            return self._in_logs(c)
-        spend(MOMENT * len(law.loss))
-        p, mean, noise, sizes = self._first
-        terms = p * exp_excess(tilted)
-        moment = c * (mean + law.gap) - law.infinite + float(terms.sum())
-        if not -0.5 < moment < 1e6:
-            return self._in_logs(c)
-        noise = float(terms @ (sizes + np.abs(tilted))) + abs(c) * noise
-        return float(np.log1p(moment)), noise / (1 + moment)
-
-    def _in_logs(self, c):
-        cumulant = float(log_moment(self.law, c))
-        return cumulant, moment_noise(self.law, c, cumulant)
+        mean, first, top = self._first
+        rest, noise, highest = self._excess(c * law.loss)
+        moment = c * (mean + law.gap) - law.infinite + rest
+        if max(top, highest) < MOST and -0.5 < moment < 1e6:
+            return float(np.log1p(moment)), (noise + abs(c) * first) / (1 + moment)
+        cumulant = float(log_moment(law, c))
+        return cumulant, moment_noise(law, c, cumulant)
