@@ -2,10 +2,13 @@
 
 delta(epsilon) is monotone in each of them, so calibration is root finding. Two evaluations say
 which way: noise costs less privacy the more there is of it, a rate or a number of steps more. The
-saddle point alone leads near the root, and costs little far from it.
+saddle point alone leads near the root, and costs little far from it; from there on one line through
+the plane is kept while the parameter moves. That is nearly the root, without a bound; what is
+returned was asked for its delta, upper end of both directions, and so was a number beyond it.
 """
 
 from collections.abc import Callable
+from functools import cache
 from math import exp, inf, log
 
 from .._validate import function, open_probability, scalar, within
@@ -14,7 +17,8 @@ from .privacy_loss import PrivacyLoss
 __all__ = ["calibrate"]
 
 MOST_STEPS = 10**12
-NEAR, SAME = 0.01, 1e-13  # of log x: the root by the saddle point, and the root
+NEAR, SAME = 0.03, 1e-13  # of log x: the root by the saddle point, and the root
+AWAY, ENOUGH = 0.2, 1e-8  # how far a line is followed; a step of secants after which none is needed
 
 
 def calibrate(family: Callable[[float], PrivacyLoss], epsilon: float, delta: float) -> float:
@@ -40,30 +44,99 @@ def calibrate(family: Callable[[float], PrivacyLoss], epsilon: float, delta: flo
             raise ValueError(f"family must return a PrivacyLoss, got {loss!r} at {x!r}")
         return loss
 
-    def excess(x):
-        found = asked(x)._delta(epsilon)
-        return (log(found) if found > 0 else -inf) - log(delta)
+    asked, target = cache(asked), log(delta)
 
+    def excess(x):
+        found = asked(x)._delta_if_below(epsilon, delta)
+        return (log(found) if found > 0 else -inf) - target
+
+    @cache
     def rough(x):
-        return asked(x)._roughly(epsilon) - log(delta)
+        return asked(x)._roughly(epsilon) - target
+
+    def sharp(near):
+        """Like excess on one side of the pair, for numbers near this one; or None."""
+        log_delta = asked(near)._followed(epsilon)
+        return log_delta and (lambda x: _number(log_delta(asked(x))) - target)
 
     if _served(asked, 1.5) is None and _served(asked, 2) is not None:
-        return _most_steps(excess, _least_too_many(rough))
+        return _most_steps(excess, *_followed_steps(sharp, _least_too_many(rough)))
     way = _direction(rough)
-    return exp(way * _refined(lambda t: excess(exp(way * t)), lambda t: rough(exp(way * t))))
+    return exp(way * _refined(*(_of_log(f, way) for f in (excess, rough, sharp))))
 
 
-def _refined(excess, rough):
-    """The root of ``excess``, from that of ``rough`` on."""
+def _of_log(answer, way):
+    """The same of t = way log x: of a function of x, or of what gives one."""
+
+    def at(t):
+        found = answer(exp(way * t))
+        return _of_log(found, way) if callable(found) else found
+
+    return at
+
+
+def _number(found):
+    """A number, or a ValueError where there is none, which ends a search."""
+    if found is None:
+        raise ValueError("no line")
+    return found
+
+
+def _refined(excess, rough, sharp):
+    """The root of ``excess``, from that of ``rough`` on, and of what is sharp near there."""
     try:
-        near = _root(rough, *_bracket(rough, (0.0, rough(0.0)), 1.0), NEAR)
+        points = []
+
+        def noted(t):
+            points.append((t, rough(t)))
+            return points[-1][1]
+
+        near = _root(noted, *_bracket(noted, (0.0, noted(0.0)), log(2)), NEAR)
+        slope = _slope(points, near)
+        near = _followed_root(sharp(near), near, slope)
         first = near, excess(near)
-        slope = (rough(near - NEAR) - rough(near)) / NEAR
         tame = 0 < slope < inf and abs(first[1]) < inf  # delta may be 0 on one side
         step = 1.2 * abs(first[1]) / slope if tame else 1.0
     except ValueError:  # the saddle point is of no help
         first, step = (0.0, excess(0.0)), 1.0
-    return _root(excess, *_bracket(excess, first, min(max(step, 1e-9), 1.0)), SAME)
+    least = 0.9 * SAME * (1 + abs(first[0]))
+    return _root(excess, *_bracket(excess, first, min(max(step, least), 1.0)), SAME)
+
+
+def _slope(points, near):
+    """Minus the slope through the two points (t, excess) nearest to here."""
+    (t, value), (other, beyond) = sorted(points, key=lambda point: abs(point[0] - near))[:2]
+    return (value - beyond) / (other - t)
+
+
+def _followed_root(excess, near, slope):
+    """The root of ``excess``, which is sharp about here, by secants; or ``near``."""
+    if excess is None or not 0 < slope < inf:
+        return near
+    try:
+        old, value = near, excess(near)
+        t = near + value / slope
+        for _ in range(8):
+            if not abs(t - near) <= AWAY:
+                return near
+            last, value = value, excess(t)
+            if abs(t - old) <= SAME * (1 + abs(t)) or value in (0.0, last):
+                return t
+            old, t = t, t - value * (t - old) / (value - last)
+            if abs(t - old) <= ENOUGH * (1 + abs(t)):
+                return t
+    except ValueError:
+        return near
+    return t
+
+
+def _followed_steps(sharp, near):
+    """Where to look for the most steps, and how far from there: near the root of what is sharp."""
+    excess, step = sharp(near), max(1, int(NEAR * near))
+    try:
+        return (_most_steps(excess, near, step), 1) if excess else (near, step)
+    except ValueError:
+        return near, step
 
 
 def _served(answer, x):
@@ -88,18 +161,18 @@ def _direction(rough):
 
 def _least_too_many(rough):
     """About the least whole number with excess > 0."""
-    low, high = 0, 1
-    while high <= MOST_STEPS and rough(high) <= 0:
-        low, high = high, 4 * high
-    while high - low > 1 + NEAR * low:
-        middle = (low + high) // 2
-        low, high = (middle, high) if rough(middle) <= 0 else (low, middle)
-    return high
+    low, high = (0, -inf), (1, rough(1))
+    while high[1] <= 0 and high[0] <= MOST_STEPS:
+        low, high = high, (4 * high[0], rough(4 * high[0]))
+    if high[1] <= 0 or low[0] * NEAR < 1:
+        return low[0] + 1 if high[1] > 0 else high[0]
+    ends = ((-log(k), excess) for k, excess in (high, low))
+    return round(exp(-_root(lambda t: rough(round(exp(-t))), *ends, NEAR)))
 
 
-def _most_steps(excess, near):
+def _most_steps(excess, near, step):
     """The largest whole number with excess <= 0: growing steps from ``near``, and then secants."""
-    low, high, step = (0, -inf), (None, inf), max(1, int(NEAR * near))
+    low, high = (0, -inf), (None, inf)
     at = min(near, MOST_STEPS)
     while high[0] is None or high[0] - low[0] > 1:
         found = at, excess(at)
@@ -157,7 +230,7 @@ def _bracket(excess, first, step):
             continue
         if (found[1] > 0) != (way > 0):
             return (last, found) if way > 0 else (found, last)
-        last, step = found, max(1.5 * step, NEAR)
+        last, step = found, min(max(1.5 * step, NEAR), 8 * step)
     which = "no" if way > 0 else "every"
     raise ValueError(
         f"family must have a noise, rate or number that just meets the target, but {which} one does"

@@ -27,7 +27,15 @@ def delta(parts, epsilon):
 
 
 def _near_one(parts, epsilon):
-    return contour.least_delta(parts, epsilon, contour.saddle_at(parts, -1, epsilon)[0])
+    return least_delta(parts, epsilon, contour.saddle_at(parts, -1, epsilon)[0])
+
+
+def least_delta(parts, epsilon, c):
+    """A lower bound of delta(e), for where that is near 1: for -1 < c < 0,
+    1 - delta(e) = E min(1, exp(e - L)) <= exp(K(c) - c e)."""
+    cumulant, shift = contour.total_at(parts, c), c * epsilon
+    bound = cumulant - shift + 1e-12 * abs(cumulant) + 4 * EPS * abs(shift)
+    return -expm1(min(bound, 0.0)) * (1 - 2 * EPS)
 
 
 def _chernoff_delta(parts, epsilon):

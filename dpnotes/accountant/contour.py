@@ -30,6 +30,10 @@ __all__ = []
 TOLERANCE = 1e-14  # of aliases and of the cut, relative to the tail
 MOST_NODES = 400_000
 MOST_VALUES = 300_000  # of the loss at a real z, for a line: 31 shifted ones are 150 MB
+SHIFTS = np.geomspace(0.003, 2.0, 14)
+SHIFTS = np.concatenate([-SHIFTS[::-1], [0.0], SHIFTS])  # of log c: where a line may be
+TABLE = np.linspace(-8.5, 0.0, 46)
+FEWEST, STEEP = 6, 2.6  # of that, for a line: c on either side; share of log tail over five c
 MOST_MESH, MESH = 2_000_000, 150  # values along a line: some are 100 MB; work of each
 
 
@@ -110,13 +114,20 @@ def abscissa(side, t):
 
 def saddles(parts, side, t):
     """For an array t: c, and the e whose integrand has its saddle there, the saddle-point value
-    of log tail(e)."""
+    of log tail(e), K(c) and K''(c)."""
     c = abscissa(side, t)
     cumulant, mean, variance = derivatives(parts, c)
     epsilon = mean - 1 / c - 1 / (c + 1)
     curvature = variance + 1 / c**2 + 1 / (c + 1) ** 2
     value = cumulant - c * epsilon + log_kernel(c) - 0.5 * np.log(2 * np.pi * curvature)
-    return c, epsilon, value
+    return c, epsilon, value, cumulant, variance
+
+
+@lru_cache(maxsize=16)
+def first_table(parts, side):
+    """t and ``saddles`` there, where most saddle points are; the parts are ``grouped``."""
+    t = scale(parts, side) + TABLE
+    return t, saddles(parts, side, t)
 
 
 @lru_cache(maxsize=16)
@@ -139,20 +150,18 @@ def log_limit(parts, side):
 
 
 def scale(parts, side):
-    """A t beyond most saddle points: c = 40 standard deviations of the loss, inverted."""
+    """A t beyond most saddle points: c = 24 standard deviations of the loss, inverted."""
     if side < 0:
         return 5.0
     spread = max(sqrt(sum(k * step.spread() ** 2 for step, k in grouped(parts))), 1e-100)
-    return min(log(40 / spread), log_limit(parts, side))
+    return min(log(24 / spread), log_limit(parts, side))
 
 
 def _locate(parts, side, column, target):
     """Where an increasing column of ``saddles`` reaches its target: a table, refined where
     it is steep (a wall, where the tail passes from many small losses to few large ones)."""
     parts = grouped(parts)
-    cap, top = log_limit(parts, side), scale(parts, side)
-    t = top + np.linspace(-9.0, 0.0, 28)
-    found = saddles(parts, side, t)
+    cap, (t, found) = log_limit(parts, side), first_table(parts, side)
     while column(found)[0] > target and t[0] > -80:
         t = t - 8.5
         found = saddles(parts, side, t)
@@ -162,7 +171,7 @@ def _locate(parts, side, column, target):
     for _ in range(8):
         values = np.maximum.accumulate(column(found))
         i = min(max(int(np.searchsorted(values, target)), 1), len(t) - 1)
-        if values[i] - values[i - 1] < 4.0:
+        if values[i] - values[i - 1] < 8.0:
             break
         t = np.linspace(t[i - 1], t[i], 9)
         found = saddles(parts, side, t)
@@ -185,19 +194,10 @@ def log_chernoff(parts, epsilon, c):
     return float(np.min(values - (1 - 4 * EPS) * c * epsilon))
 
 
-def least_delta(parts, epsilon, c):
-    """A lower bound of delta(e), for where that is near 1: for -1 < c < 0,
-    1 - delta(e) = E min(1, exp(e - L)) <= exp(K(c) - c e)."""
-    cumulant, shift = total_at(parts, c), c * epsilon
-    bound = cumulant - shift + 1e-12 * abs(cumulant) + 4 * EPS * abs(shift)
-    return -float(np.expm1(min(bound, 0.0))) * (1 - 2 * EPS)
-
-
 def is_below(parts, epsilon, log_tail):
-    """Whether that bound, over a coarse table of c, shows log delta(e) < log_tail; with room for
-    the round-off of K, 1e-15 a round, and of the other terms."""
-    c = abscissa(1, scale(parts, 1) - np.arange(0.0, 9.0, 0.5))
-    values = derivatives(parts, c)[0] + chernoff(c) - c * epsilon
+    """Whether that bound, over a table of c, shows log delta(e) < log_tail: K is off by 1e-15 k."""
+    c, _, _, cumulant, _ = first_table(grouped(parts), 1)[1]
+    values = cumulant + chernoff(c) - c * epsilon
     values += 1e-14 * sum(k for _, k in parts) + 1e-14 * c * epsilon + 1e-12
     return bool(np.min(values) < log_tail)
 
@@ -215,11 +215,13 @@ def plan(parts, side, c, epsilon, log_tail):
     exp(A' - |c - c'| P) with A' = K(c') + C(c') - c' e; all are read from one table of K.
     """
     limit = min(step.smooth_limit() for step, _ in parts)
-    near = np.geomspace(0.003, 2.0, 14)
-    shifts = np.concatenate([-near[::-1], [0.0], near])
-    t = (np.log(c) if side > 0 else np.log(-1 / c - 1)) + shifts
-    table = abscissa(side, t)
-    cumulant, _, variance = derivatives(parts, table)
+    t = np.log(c) if side > 0 else np.log(-1 / c - 1)
+    grid, (table, _, known, cumulant, variance) = first_table(parts, side)
+    i = int(np.searchsorted(grid, t))
+    inside = FEWEST <= i <= len(grid) - FEWEST
+    if not (inside and np.ptp(known[i - 3 : i + 3]) < STEEP * (4 - log_tail)):
+        table = abscissa(side, t + SHIFTS)
+        cumulant, _, variance = derivatives(parts, table)
     values = cumulant + chernoff(table)
     ends, at_ends = ([0.0], [0.0]) if side > 0 else ([-1.0, 0.0], [0.0, 0.0])
     rivals = np.array([np.concatenate([ends, table]), np.concatenate([at_ends, values])])
@@ -240,7 +242,8 @@ def plan(parts, side, c, epsilon, log_tail):
 def cut_height(parts, c, variance, log_room, most):
     """Least Y found, and its bound, with sup_{y>Y} |exp(K(c+iy) - K(c))| / (pi Y) <= e^log_room.
 
-    The bound falls with Y: the least of the heights least, 1.2 least, ... is found by bisection."""
+    The bound falls with Y: the least of the heights least, 1.2 least, ... is found by bisection,
+    from where a Gaussian of this variance would end."""
     ceilings = [(k, step.ceiling(c)) for step, k in grouped(parts)]
     least = 5 / sqrt(variance + 1 / c**2)
 
@@ -249,21 +252,16 @@ def cut_height(parts, c, variance, log_room, most):
         height = least * 1.2**n
         return sum(k * ceiling(height) for k, ceiling in ceilings) - np.log(np.pi * height)
 
-    low, high = -1, int(log(max(most / least, 1.0)) / log(1.2))
-    if most < least:
-        return None, None
-    reach = 8
-    while low + reach < high:  # most lines are low ones
-        if bound(low + reach) <= log_room:
-            high = low + reach
-        else:
-            low, reach = low + reach, 2 * reach
-    if bound(high) > log_room:
-        return None, None
+    last = int(log(max(most / least, 1.0)) / log(1.2)) if most >= least else -1
+    low, high, reach = -1, last + 1, 1
+    at = min(int(log(max(0.25 * sqrt(2 * max(-log_room, 1.0)), 1.0)) / log(1.2)), last)
     while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if bound(middle) <= log_room else (middle, high)
-    return least * 1.2**high, bound(high)
+        if bound(at) <= log_room:
+            high, at = at, max(at - reach, (low + at) // 2)
+        else:
+            low, at = at, min(at + reach, (at + high) // 2)
+        reach *= 2
+    return (least * 1.2**high, bound(high)) if high <= last else (None, None)
 
 
 def line(parts, side, start):

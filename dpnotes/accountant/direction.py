@@ -8,6 +8,7 @@ from math import exp, expm1, inf, log, log1p
 
 from . import contour, discrete_gaussian, finite_sums, laplace_sums, one_step
 from .enclosure import intersected, safe
+from .follow import followed
 from .inversion import Integral
 from .law import EPS
 from .step import Finite
@@ -103,6 +104,15 @@ class Direction:
             return log(found) if found > 0 else -inf
         tail = min(contour.saddle_at(self.given, 1, epsilon - self.log_kept)[2], 0.0)
         return log(self.infinite + exp(self.log_kept + tail) + 1e-300)
+
+    def followed(self, epsilon):
+        """A function of directions near this one that finds their log delta(epsilon), nearly
+        right but without a bound; or None where no line serves."""
+        closed = self.exact or self.infinite or epsilon >= self.top
+        if closed or not isinstance(method(self.parts), Integral):
+            return None
+        log_delta = within(LINES // 4, followed, self.parts, epsilon)
+        return log_delta and (lambda way: within(LINES // 4, log_delta, way.parts))
 
     def epsilon(self, delta):
         """(low, value, high) that hold epsilon(delta), the value on the safe side."""

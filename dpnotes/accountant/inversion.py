@@ -12,6 +12,7 @@ __all__ = []
 
 GOOD = 1e-10  # relative width of an enclosure that ends the search for a better one
 POOR = 3e-8  # and beyond which the lattice is asked, too
+LAST_STEP = 1e-10  # of Newton's method, relative
 TINY = 1e-323  # the round-off of what is hardly above 0
 SHARP = 5e-12  # relative error of a tail: an enclosure of epsilon is then as narrow as it can be
 TRUSTED = 0.02  # relative error of a tail beyond which a line says nothing
@@ -54,7 +55,7 @@ class Integral:
         side = 1 if start[2] < log(0.5) else -1
         on = start if side > 0 else contour.saddle_at(self.parts, side, epsilon)
         if on[2] < -40 and side < 0:
-            low = contour.least_delta(self.parts, epsilon, on[0])
+            low = certain.least_delta(self.parts, epsilon, on[0])
             if low >= 1 - 1e-15:
                 return low, 1.0, 1.0
         return contour_delta(contour.line(self.parts, side, on), side, epsilon)
@@ -214,7 +215,10 @@ def newton(line, side, epsilon, target):
         step = min(max(step, -0.25 * line.period), 0.25 * line.period)
         old, epsilon = epsilon, max(0.0, epsilon + step)
         small = abs(epsilon - old) <= 1e-11 * epsilon
-        if epsilon == old or small and abs(step) >= 0.25 * last:
+        # from here on the next step is of second order: less than the round-off
+        if epsilon == old or abs(step) <= LAST_STEP * epsilon:
+            break
+        if small and abs(step) >= 0.25 * last:
             break
         last = abs(step)
     return epsilon, "found"

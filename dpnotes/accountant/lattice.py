@@ -153,7 +153,7 @@ def anchor(parts, start):
     sd = np.sqrt(float(contour.derivatives(parts, np.array([start[0]]))[2][0]))
     cell = 0.5 ** np.ceil(np.log2(max(1.0, start[0] * sd)))
     t = cell * np.floor(np.log(start[0]) / cell)
-    return tuple(float(x[0]) for x in contour.saddles(parts, 1, np.array([t])))
+    return tuple(float(x[0]) for x in contour.saddles(parts, 1, np.array([t]))[:3])
 
 
 def spread(parts, start, known=1.0):

@@ -67,17 +67,28 @@ class PrivacyLoss:
     def _delta(self, epsilon):
         return self._worst_delta(epsilon)[1]
 
-    def _worst_delta(self, epsilon):
-        """(low, value, high); a direction that Chernoff's bound rules out is not computed."""
+    def _worst_delta(self, epsilon, enough=np.inf):
+        """(low, value, high); a direction that Chernoff's bound rules out is not computed, nor one
+        that would only make a value larger that is more than enough."""
         found = self._directions[0].delta(epsilon)
         for way in self._directions[1:]:
-            if not way.certainly_below(epsilon, found[0]):
+            if found[1] <= enough and not way.certainly_below(epsilon, found[0]):
                 found = tuple(map(max, found, way.delta(epsilon)))
         return found
+
+    def _delta_if_below(self, epsilon, enough):
+        """delta(epsilon), or if that is more than enough, a number in between."""
+        return self._worst_delta(epsilon, enough)[1]
 
     def _roughly(self, epsilon):
         """log delta(epsilon) of one direction, for the searches of ``calibrate``."""
         return self._directions[0].roughly(epsilon)
+
+    def _followed(self, epsilon):
+        """A function of losses near this one that finds their log delta(epsilon) in that direction,
+        nearly right but without a bound; or None."""
+        log_delta = self._directions[0].followed(epsilon)
+        return log_delta and (lambda loss: log_delta(loss._directions[0]))
 
     def delta_interval(self, epsilon: ArrayLike) -> tuple[Answer, Answer]:
         """(low, high) around delta(epsilon): an enclosure under the error model of

@@ -11,9 +11,7 @@ itself, for the line may be moved to where it is smallest (``ceiling``).
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import product
 from math import ceil, expm1, floor, frexp, ldexp, log, log1p, pi, sqrt
-from typing import NamedTuple
 
 import numpy as np
 
@@ -28,44 +26,19 @@ from .law import (
     mixed_loss_complex,
     multiples,
 )
+from .moments import Moments
+from .shifted import SHIFT, Lift, Shifted
 from .step import Step
 from .tilted import Tilted
 from .work import spend
 
 __all__ = []
 
-TINY, SMALL = np.geomspace(1e-12, 2.5e-4, 15), np.geomspace(1e-3, 1.0, 13)
-ANGLES = np.concatenate([TINY, SMALL, [1.4, 1.9, 2.4]])  # d / sigma^2 of the strips
-TURNS = (42.0, 12.0)  # heights times the angle, from which on a line is lifted
-QUADRATURE = 60.0  # exp(-60) of the moment is the error of the mesh: times 1e12 rounds, 1e-14
-VALUE, SHIFT, BOUND = 40, 150, 15  # work of the density at a node, beside it, of a bound on it
+VALUE = 40  # work of the density at a node
 SHORT = 400  # nodes, below which no line is lifted to save some
 KNOWN = 2048  # small answers that are kept: a schedule has hundreds of steps
+FEW = 300  # nodes, up to which several tilts share an interval
 MANY = 20_000  # nodes, beyond which each real z has a quadrature of its own
-
-
-class Shifted(NamedTuple):
-    """The integrand of E exp((c+iy)L) along x + i sigma^2 angle, one row an angle: relative to the
-    tilted law at x (``weights``) it is exp(growth - y phase) in absolute value."""
-
-    weights: np.ndarray
-    growth: np.ndarray
-    phase: np.ndarray
-
-    def log_bound(self, y, way=1):
-        """log of a bound on its integral for each angle (or for minus each), for heights from y on
-        (or up to y)."""
-        spend(BOUND * self.growth.size)
-        exponent = self.growth - way * y * self.phase
-        known = exponent.max(axis=1) < 700
-        size = np.full(len(exponent), np.inf)
-        excess = np.expm1(exponent[known]) @ self.weights
-        size[known] = np.log1p(np.maximum(excess, -0.5))
-        small = np.flatnonzero(known)[excess < -0.5]
-        if small.size:
-            mass = np.exp(exponent[small]) @ self.weights
-            size[small] = np.log(np.maximum(mass, 1e-300))
-        return size
 
 
 def mixture(x, unit, sigma, rate, side):
@@ -80,6 +53,13 @@ def mixture(x, unit, sigma, rate, side):
     log_p = unit - 0.5 * ((x - 1) / sigma) ** 2 + np.log(rate)
     log_p += np.log1p(np.exp(-np.maximum(odds, 0.0)))
     return Law(loss, np.where(odds > 0, log_p, log_q + loss))
+
+
+def _next_power(c):
+    """The least power of 4 that is no less than c and 1."""
+    mantissa, exponent = frexp(max(c, 1.0))
+    exponent -= mantissa == 0.5
+    return 2.0 ** (exponent + exponent % 2)
 
 
 @dataclass(frozen=True)
@@ -131,8 +111,14 @@ class SampledGaussian(Step):
     @lru_cache(maxsize=KNOWN)  # noqa: B019 (of a frozen value, and few)
     def _spans(self, c):
         """Intervals of x, in ascending order, that hold all of q, of p and of the law tilted by
-        exp(cL): between them there is nothing."""
-        return Tilted(self.sigma, self.rate, self._power(c)).spans()
+        exp(cL): between them there is nothing. Where ``FEW`` nodes do, one interval for all tilts
+        up to the next power of 4, so that the nodes are found once."""
+        for most in (_next_power(c), c):
+            power = self._power(most)
+            hull = (Tilted(self.sigma, self.rate, power).hull(),)
+            if hull[0][1] - hull[0][0] <= FEW * self._mesh(power, hull):
+                return hull
+        return Tilted(self.sigma, self.rate, power).spans()
 
     # ------------------------------------------------------------ the mesh
 
@@ -150,65 +136,44 @@ class SampledGaussian(Step):
 
     def _spacing(self, c):
         """Of nodes for a real tilt: a strip of 0.42 sigma^2, and a Gaussian of width 1/sharp."""
+        return self._mesh(self._power(c), self._spans(c))
+
+    def _mesh(self, power, spans):
         sharp, strip = self._sharpness(), 0.42 * self.sigma**2
-        if self._power(c) < 0:  # the tilted peak is narrower than sigma,
-            off = max(0.0, -self._spans(c)[0][0] - 11 * self.sigma)
+        if power < 0:  # the tilted peak is narrower than sigma,
+            off = max(0.0, -spans[0][0] - 11 * self.sigma)
             sharp *= sqrt(1 + off / self.sigma**2)
             strip = 0.23 * self.sigma**2  # and exp(-A e^u) only decays for |Im u| < pi/2
         return 2 * pi / max(9 * sharp, 2 * pi / strip)
 
     @lru_cache(maxsize=16)  # noqa: B019
     def _shifted(self, c):
-        """The integrand along lines beside the real one, at the nodes for a real tilt.
-
-        abs(1 + rate (e^(u + i angle) - 1))^2 is G^2 less 4 rate (1 - rate) e^u sin^2(angle/2), with
-        G = 1 + rate (e^u - 1): in this form nothing cancels at small angles.
-        """
-        x, log_weight = self._points(self._spans(c), self._spacing(c))
-        law = self._at(x, log_weight)
-        log_w = law.log_p + c * law.loss
+        """The integrand along lines beside the real one, at the nodes for a real tilt."""
+        real = self._real(self._spans(c), self._spacing(c))
+        log_w = real.law.log_p + c * real.law.loss
         heavy = log_w > log_w.max() - 400
-        x, log_w = x[heavy], log_w[heavy]
-        spend(SHIFT * len(x) * len(ANGLES))
-        u, angle = (x - 0.5) / self.sigma**2, ANGLES[:, None]
-        mixed, power = mixed_loss(u, self.rate), self._power(c)
-        weights = np.exp(log_w - log_w.max())
-        share = np.exp(u + log(self.rate) + log1p(-self.rate) - 2 * mixed)
-        lost = np.minimum(4 * share * np.sin(angle / 2) ** 2, 1 - 1e-15)
-        growth = 0.5 * power * np.log1p(-lost) + self._lift_cost(self.sigma**2 * angle)
-        phase = mixed_loss_complex(u, angle, self.rate).imag
-        return Shifted(weights / weights.sum(), growth, phase)
+        spend(SHIFT * len(real.x))
+        weights = np.exp(log_w[heavy] - log_w.max())
+        mixed = self.side * real.law.loss[heavy]
+        odds = (real.x[heavy] - 0.5) / self.sigma**2 - mixed
+        share = np.exp(np.minimum(odds + log(self.rate), 0.0))
+        both = share * np.exp(log1p(-self.rate) - mixed)
+        cost = self._lift_cost(self.sigma**2)
+        return Shifted(weights / weights.sum(), share, both, self._power(c), cost)
 
     @lru_cache(maxsize=KNOWN)  # noqa: B019
     def _nodes(self, c, band):
-        """(spacing, edge, angle) of the nodes for heights up to ``band``: for those beyond ``edge``
-        the integral is taken along x + i sigma^2 angle, where a fast phase is a small modulus."""
+        """The Lift for heights up to ``band``: for those beyond its edge the integral is taken
+        along x + i sigma^2 angle, where a fast phase is a small modulus."""
         plain = self._spacing(c)
         if not band:
-            return plain, np.inf, 0.0
+            return Lift(plain)
         shifted = self._shifted(c)
-        strips = 2 * pi * self.sigma**2 * ANGLES
-
-        def widest(room, log_size):
-            """The spacing for which one of these strips bounds the error by exp(-QUADRATURE)."""
-            with np.errstate(invalid="ignore", divide="ignore"):
-                found = np.where(room > 0, room / (QUADRATURE + np.maximum(log_size, 0.0)), 0.0)
-            return float(np.max(np.nan_to_num(found), initial=0.0))
-
-        best = min(plain, widest(strips, shifted.log_bound(band, -1))), np.inf, 0.0
+        best = Lift(shifted.mesh(band, self.sigma, plain))
         length = sum(b - a for a, b in self._spans(c))
-        if best[0] > 0.7 * plain or length < SHORT * best[0]:
+        if best.spacing > 0.7 * plain or length < SHORT * best.spacing:
             return best
-        for angle, turn in product(SMALL.tolist(), TURNS):
-            edge = turn / angle
-            if edge >= band:
-                continue
-            room, size = 2 * pi * self.sigma**2 * (ANGLES - angle), shifted.log_bound(edge)
-            lifted = min(plain, widest(room, size), widest(-room, size))
-            if lifted > best[0]:
-                size = shifted.log_bound(edge, -1)
-                best = max(best, (min(lifted, widest(strips, size)), edge, angle))
-        return best
+        return shifted.best_lift(band, self.sigma, plain, best)
 
     def _points(self, spans, spacing):
         """Nodes at whole multiples of a number of 16 bits near this spacing, so that they are
@@ -220,7 +185,7 @@ class SampledGaussian(Step):
         return x, log(spacing)
 
     def work(self, c, band):
-        spacing = self._nodes(c, band)[0]
+        spacing = self._nodes(c, band).spacing
         return sum(b - a for a, b in self._spans(c)) / spacing if spacing else np.inf
 
     # ------------------------------------------------------------ the law and its moments
@@ -230,21 +195,37 @@ class SampledGaussian(Step):
         unit = log_weight - np.log(self.sigma * np.sqrt(2 * np.pi))
         return mixture(x, unit, self.sigma, self.rate, self.side)
 
-    @lru_cache(maxsize=4)  # noqa: B019
+    @lru_cache(maxsize=8)  # noqa: B019
+    def _real(self, spans, spacing):
+        x, log_weight = self._points(spans, spacing)
+        return Moments(x, self._at(x, log_weight))
+
     def law(self, reach, band):
-        return self._at(*self._points(self._spans(reach), self._nodes(reach, band)[0]))
+        spans, spacing = self._spans(reach), self._nodes(reach, band).spacing
+        fine = spacing < self._spacing(reach)
+        return self._line_law(spans, spacing) if fine else self._real(spans, spacing).law
+
+    @lru_cache(maxsize=4)  # noqa: B019
+    def _line_law(self, spans, spacing):
+        return self._at(*self._points(spans, spacing))
 
     def _law_up_to(self, reach):
         spans, spacing = self._spans(reach), self._spacing(reach)
         hull = (spans[0][0], spans[-1][1])
         if hull[1] - hull[0] > MANY * spacing:
             return None
-        return self._at(*self._points((hull,), spacing))
+        return self._real((hull,), spacing).law
 
     @lru_cache(maxsize=KNOWN)  # noqa: B019
+    def _moment(self, c):
+        """K at one c, and a bound on its round-off."""
+        return self._real(self._spans(c), self._spacing(c)).at(c)
+
     def cumulant_at(self, c):
-        """K at one c."""
-        return float(self.cumulant(np.array([c]))[0])
+        return self._moment(c)[0]
+
+    def cumulant_noise(self, c):
+        return self._moment(c)[1]
 
     def extent(self, reach):
         spans = self._spans(reach)
@@ -272,7 +253,7 @@ class SampledGaussian(Step):
 
     def _lifted_line(self, c, y, angle, band):
         """K(c+iy) - K(c) from the integral along x + i sigma^2 angle."""
-        x, log_weight = self._points(self._spans(c), self._nodes(c, band)[0])
+        x, log_weight = self._points(self._spans(c), self._nodes(c, band).spacing)
         angle *= self.side
         loss = mixed_loss_complex((x - 0.5) / self.sigma**2, angle, self.rate)
         terms = self._power(c) * loss - 0.5 * (x / self.sigma + 1j * self.sigma * angle) ** 2
@@ -284,5 +265,4 @@ class SampledGaussian(Step):
     def ceiling(self, c):
         """The least of the bounds along x + i sigma^2 angle: the phase exp(iyL) becomes
         exp(-y arg), where arg is that of 1 + rate (e^u - 1), which decreases in y."""
-        shifted = self._shifted(c)
-        return lambda height: min(0.0, float(np.min(shifted.log_bound(height))))
+        return self._shifted(c).ceiling

@@ -18,7 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from . import rows
-from .sampled_gaussian import BOUND, QUADRATURE, SHIFT, VALUE, SampledGaussian, mixture
+from .sampled_gaussian import VALUE, SampledGaussian, mixture
+from .shifted import BOUND, QUADRATURE, SHIFT
 from .step import Step
 from .windows import WIDE, Mesh, Windows, blocks, hull, mesh
 from .work import spend

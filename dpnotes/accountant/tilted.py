@@ -38,6 +38,13 @@ class Tilted:
             spans += [(near, last)]
         return merged((a, min(b, end)) for a, b in spans)
 
+    def hull(self):
+        """One interval that holds all this, and is found at once: the peaks lie between 0 and
+        max(power, 1), or between the pull at 0, which is stronger than at less, and 1; beyond them
+        the integrand falls at least as fast as phi."""
+        wide = 11 * self.sigma
+        return min(self._pull(0.0), 0.0) - wide, max(self.power, 1.0) + wide
+
     def _pull(self, x):
         """sigma^2 times the slope of power * loss at x: its fixed points are the peaks."""
         odds = (x - 0.5) / self.sigma**2 + log(self.rate) - log1p(-self.rate)

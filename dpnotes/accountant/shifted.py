@@ -1,0 +1,162 @@
+"""How large the integrand of a sampled Gaussian's moment is beside the real line: bounds on it,
+which give the mesh for a line and a bound on the integral itself.
+
+Any angle gives a bound. By the three lines theorem (for integrals of absolute values), the log of
+the integral is convex in the angle, so on a grid of angles the best one is found from a guess on:
+by the first two moments of ``share`` under the tilted law, the log of the integral is about
+bend a^2/2 -+ y pull a + y^2 turn a^2/2.
+"""
+
+from functools import cached_property
+from math import inf, log, pi, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from .work import spend
+
+__all__ = []
+
+ANGLE, RATIO = 2.4, 1.5  # the largest angle (the integrand is analytic below pi); of two of them
+LAST = 70  # of the grid: 1e-12
+QUADRATURE = 60.0  # exp(-60) of the moment is the error of the mesh: times 1e12 rounds, 1e-14
+SHIFT, BOUND = 150, 15  # work of the density beside a node, of a bound on it
+NEAR = 2  # angles on either side of a guess
+RAISED = range(2, 20)  # of the grid: angles to which a line is lifted
+TURNS = (42.0, 12.0)  # heights times the angle, from which on
+ANGLES, LOG_RATIO = ANGLE * RATIO ** -np.arange(float(LAST)), log(RATIO)
+
+
+class Lift(NamedTuple):
+    """Spacing of nodes, and for heights from ``edge`` on the angle of their line."""
+
+    spacing: float
+    edge: float = inf
+    angle: float = 0.0
+
+
+class Shifted:
+    """The integrand of E exp((c+iy)L) along x + i sigma^2 angle. Relative to the tilted law at x
+    (``weights``, which sum to 1) it is exp(growth - y phase) in absolute value. With t(x) the share
+    that the sampled Gaussian has in the density at x, 1 + rate (e^(u + i angle) - 1) is
+    1 + t (e^(i angle) - 1) times what it is at x, so
+
+        growth = power/2 log(1 - 4 t (1 - t) sin^2(angle/2)) + cost angle^2,
+        phase = arg(1 + t (e^(i angle) - 1)),
+
+    in which nothing cancels at small angles; cost angle^2 is a bound on what the rest of the
+    integrand grows by."""
+
+    def __init__(self, weights, share, both, power, cost):
+        self.weights, self.share, self.both = weights, share, both
+        self.power, self.cost = power, cost
+        self._first, self._growth, self._phase = 0, np.zeros((0, 0)), np.zeros((0, 0))
+
+    @cached_property
+    def moments(self):
+        """(pull, turn, bend): the mean and the variance of the share, and minus the second
+        derivative of growth, no less than a little."""
+        pull = float(self.weights @ self.share)
+        turn = float(self.weights @ (self.share - pull) ** 2)
+        bend = 2 * self.cost - self.power * float(self.weights @ self.both)
+        return pull, turn, max(bend, 0.1 * self.cost)
+
+    def _rows(self, first, last):
+        """Growth and phase at the angles from number ``first`` to before ``last``; those known
+        are a block without gaps."""
+        known = self._first, self._first + len(self._growth)
+        if known[0] == known[1]:
+            self._first, self._growth, self._phase = first, *self._shift(first, last)
+        else:
+            if first < known[0]:
+                growth, phase = self._shift(first, known[0])
+                self._growth = np.concatenate([growth, self._growth])
+                self._phase = np.concatenate([phase, self._phase])
+                self._first = first
+            if last > known[1]:
+                growth, phase = self._shift(known[1], last)
+                self._growth = np.concatenate([self._growth, growth])
+                self._phase = np.concatenate([self._phase, phase])
+        some = slice(first - self._first, last - self._first)
+        return self._growth[some], self._phase[some]
+
+    def _shift(self, first, last):
+        spend(SHIFT * (last - first) * self.share.size)
+        angle = ANGLES[first:last, None]
+        turned = 2 * np.sin(angle / 2) ** 2
+        growth = np.log1p(-np.minimum(2 * turned * self.both, 1 - 1e-15))
+        growth *= 0.5 * self.power
+        growth += self.cost * angle**2
+        return growth, np.arctan2(self.share * np.sin(angle), 1 - turned * self.share)
+
+    def log_bounds(self, y, first, last, way=1):
+        """log of bounds on its integral along these lines (or at minus the angles), for heights
+        from y on (or up to y)."""
+        spend(BOUND * (last - first) * self.share.size)
+        growth, phase = self._rows(first, last)
+        exponent = growth - (way * y) * phase
+        top = exponent.max(axis=1)
+        with np.errstate(over="ignore"):
+            excess = np.expm1(exponent) @ self.weights
+        size = np.log1p(np.maximum(excess, -0.5))
+        if (small := excess < -0.5).any():
+            mass = np.exp(exponent[small]) @ self.weights
+            size[small] = np.log(np.maximum(mass, 1e-300))
+        size[~(top < 700)] = inf
+        return size
+
+    def _best(self, guess, measure):
+        """The largest of ``measure(first, last)`` over the grid, which has one peak."""
+        guess = min(max(int(log(ANGLE / max(guess, 1e-300)) / LOG_RATIO), 0), LAST - 1)
+        best, low, high = -inf, max(guess - NEAR, 0), min(guess + NEAR + 1, LAST)
+        while True:
+            found = measure(low, high)
+            at = int(np.argmax(found))
+            best, old = max(best, float(found[at])), best
+            if at == 0 and low > 0 and best > old:
+                low, high = max(low - 2 * NEAR, 0), low
+            elif at == len(found) - 1 and high < LAST and best > old:
+                low, high = high, min(high + 2 * NEAR, LAST)
+            else:
+                return best
+
+    def ceiling(self, height):
+        """log of a bound on the integral for heights from this one on: the least that is found."""
+        pull, turn, bend = self.moments
+        guess = height * pull / (bend + height**2 * turn)
+        return -max(self._best(guess, lambda *some: -self.log_bounds(height, *some)), 0.0)
+
+    def mesh(self, band, sigma, plain):
+        """The widest spacing of nodes, at most ``plain``, for which a strip bounds the error by
+        exp(-QUADRATURE), for heights up to ``band``."""
+        _, turn, bend = self.moments
+        guess = sqrt(2 * QUADRATURE / (bend + band**2 * turn))
+
+        def widths(first, last):
+            size = np.maximum(self.log_bounds(band, first, last, -1), 0.0)
+            return 2 * pi * sigma**2 * ANGLES[first:last] / (QUADRATURE + size)
+
+        return min(plain, self._best(guess, widths))
+
+    def lifted(self, edge, number, sigma, plain):
+        """The same for the line at this angle of the grid, for heights from ``edge`` on. The strip
+        below it ends at the real line, where the integral is 1."""
+        first = max(number - 3, 0)
+        size = np.maximum(self.log_bounds(edge, first, number), 0.0)
+        rooms = (ANGLES[first:number] - ANGLES[number]) / (QUADRATURE + size)
+        room = min(ANGLES[number] / QUADRATURE, float(rooms.max()))
+        return min(plain, 2 * pi * sigma**2 * room)
+
+    def best_lift(self, band, sigma, plain, found):
+        """A ``Lift`` with a wider spacing than ``found``, or that."""
+        for number in RAISED:
+            angle = float(ANGLES[number])
+            if 2 * pi * sigma**2 * angle <= QUADRATURE * found.spacing:
+                break
+            for edge in (turn / angle for turn in TURNS if turn / angle < band):
+                wide = self.lifted(edge, number, sigma, plain)
+                if wide > found.spacing:
+                    wide = min(wide, self.mesh(edge, sigma, plain))
+                if wide > found.spacing:
+                    found = Lift(wide, edge, angle)
+        return found
