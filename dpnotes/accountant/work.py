@@ -35,6 +35,11 @@ def spend(units):
     _left.set(left)
 
 
+def left():
+    """How many units are left."""
+    return _left.get()
+
+
 @contextmanager
 def limited(units):
     """At most so many units in here, and no more than are left outside, where they count, too."""
