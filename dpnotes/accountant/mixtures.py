@@ -18,6 +18,7 @@ __all__ = []
 
 LOOSE = 1.5  # log of how far above its own saddle point a term may be on a line that it shares,
 SMALL = 4.0  # and of how far below delta in any case
+APART = 0.75  # log of how far the saddle points of terms that share a line are from its c
 PER_UNIT = 8  # saddle points in a unit of log c
 CHUNK = 24  # of them at a time
 LOWEST = 60.0  # log of how far below its scale c is looked for
@@ -188,6 +189,8 @@ class Table:
         front = self.cumulant - self.c * self.epsilon + contour.log_kernel(self.c)
         least = front.min(axis=1, keepdims=True)
         at_home = front <= np.maximum(least + LOOSE, log_delta - SMALL)
+        own = self.c[front.argmin(axis=1)]  # a term elsewhere makes a line long and high
+        at_home &= np.abs(np.log(self.c) - np.log(own)[:, None]) <= APART
         excess = np.where(at_home, front - least, 0.0)
         left, found = np.array(left), []
         while left.size:
