@@ -30,7 +30,7 @@ __all__ = []
 TOLERANCE = 1e-14  # of aliases and of the cut, relative to the tail
 MOST_NODES = 400_000
 MOST_VALUES = 300_000  # of the loss at a real z, for a line: 31 shifted ones are 150 MB
-MOST_MESH, MESH = 2_000_000, 150  # values along a line: some are 100 MB; work of each
+MOST_MESH, MESH = 2_000_000, 40  # values along a line: some are 100 MB; work of each
 
 
 def total(parts, z):

@@ -39,7 +39,7 @@ CHOICE = 8_000  # and to see whether it matters
 WEIGHT = 120, 600  # work of the share of one outcome, real or complex
 SEVERAL = 8  # terms: then delta is reached by more than one jump
 MOST_TERMS, CROWDED = 120, 32
-MOST = 0.5  # of the work that is left, for one line and for one attempt
+MOST = 0.7  # of the work that is left, for one line and for one attempt
 LEAST = 1e7  # and with less than this none is made
 
 

@@ -93,7 +93,7 @@ def _products(weights, loss, sizes, y):
 
 
 def _rounded(weights, loss, y):
-    """The squares of what the angles y L are rounded by: half a unit, an eighth of ``law``'s four."""
+    """The squares of what the angles y L are rounded by: half a unit, and ``law`` takes four."""
     return (0.125 * y * np.linalg.norm(weights * np.abs(loss))) ** 2
 
 

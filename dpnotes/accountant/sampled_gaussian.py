@@ -272,8 +272,8 @@ class SampledGaussian(Step):
         return np.concatenate([value, lifted]), np.concatenate([noise, error])
 
     def _lifted_line(self, c, y, angle, band):
-        """K(c+iy) - K(c) from the integral along x + i sigma^2 angle: at the lowest of these y, where
-        it is small already, and what follows relative to that."""
+        """K(c+iy) - K(c) from the integral along x + i sigma^2 angle: at the lowest of these y,
+        where it is small already, and what follows relative to that."""
         x, log_weight = self._points(self._spans(c), self._nodes(c, band)[0])
         angle *= self.side
         loss = mixed_loss_complex((x - 0.5) / self.sigma**2, angle, self.rate)
