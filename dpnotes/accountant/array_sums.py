@@ -43,12 +43,9 @@ def _sums(line, epsilon):
     spend(8 * size * len(epsilon))
     block = 1 << max(3, int(np.log2(size) / 2))
     count = -(-size // block)
-    z = line.c + 1j * line.y
-    terms = np.exp(line.shape) / (z + 1)
-    terms[0] *= 0.5
     steep = np.zeros((2, count * block), dtype=complex)
-    steep[0, :size], steep[1, :size] = terms / z, terms
-    h = 2 * np.pi / line.period
+    steep[:, :size] = line.terms
+    h = line.y[1] if size > 1 else 0.0
     columns = np.exp(-1j * h * np.outer(epsilon, np.arange(block)))
     rows = np.exp(-1j * h * np.outer(epsilon, block * np.arange(count)))
     value, slope = (

@@ -15,13 +15,13 @@ bound tail(e) <= exp(K(c') + C(c') - c' e), at other c', says by how much. Cutti
 height Y leaves out at most sup_{y>Y} |exp K(c+iy)| exp(-c e) / (pi Y). What is left is round-off.
 """
 
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from math import log, sqrt
 
 import numpy as np
 
 from .law import EPS
+from .lines import Line, exact_step
 from .schedule import grouped
 from .work import spend
 
@@ -34,50 +34,7 @@ SHIFTS = np.geomspace(0.003, 2.0, 14)
 SHIFTS = np.concatenate([-SHIFTS[::-1], [0.0], SHIFTS])  # of log c: where a line may be
 TABLE = np.linspace(-8.5, 0.0, 46)
 FEWEST, STEEP = 6, 2.6  # of that, for a line: c on either side; share of log tail over five c
-MOST_MESH, MESH = 2_000_000, 150  # values along a line: some are 100 MB; work of each
-
-
-@dataclass(frozen=True)
-class Line:
-    """The integrand along Re z = c without its factor exp(K(c) - c e), at y = 0, h, 2h, ..."""
-
-    c: float
-    period: float
-    y: np.ndarray
-    cumulant: float
-    round_off: float  # of exp K(c), relative
-    shape: np.ndarray
-    noise: np.ndarray
-    rivals: np.ndarray  # c' and K(c') + C(c') of the Chernoff bounds on the aliases
-    log_cut: float  # log of sup |exp K(c+iy)| / (pi Y), relative to exp K(c)
-
-    def sums(self, epsilon):
-        """log of tail(e) and of -d tail/de (their trapezoid sums), and the error of the first.
-
-        The error is relative to the tail and has three parts: aliases, cut and round-off.
-        """
-        z = self.c + 1j * self.y
-        terms = np.exp(self.shape - 1j * epsilon * self.y) / (z + 1)
-        terms[0] *= 0.5
-        slope = max(abs(float(terms.sum().real)), 1e-250)
-        terms = terms / z
-        value = max(abs(float(terms.sum().real)), 1e-250)
-        front = self.cumulant - self.c * epsilon
-        rounding = np.abs(terms) @ (self.noise + EPS * (8 + np.abs(epsilon * self.y)))
-        rounding += value * (self.round_off + EPS * abs(self.c * epsilon))
-        unit = np.log(2 / self.period)
-        cut = np.exp(min(self.log_cut - unit, 0.0))
-        exponent = self.rivals[1] - self.rivals[0] * epsilon - front - unit
-        decay = np.abs(self.rivals[0] - self.c) * self.period
-        alias = np.minimum(exponent - decay, 100.0)
-        above, below = self.rivals[0] > self.c, self.rivals[0] < self.c
-        aliases = np.exp(alias[above].min()) + np.exp(alias[below].min())
-        return (
-            front + unit + np.log(value),
-            front + unit + np.log(slope),
-            min((rounding + cut) / value, 1e300),
-            min((rounding + cut + 1.1 * aliases) / value, 1e300),
-        )
+MOST_MESH, MESH = 2_000_000, 40  # values along a line: some are 100 MB; work of each
 
 
 def total(parts, z):
@@ -272,18 +229,20 @@ def line(parts, side, start):
     values = sum(step.work(c, 0.0) for step, _ in parts)
     if not np.isfinite(period) or values > MOST_VALUES:
         return None
+    h = exact_step(2 * np.pi / period)
+    period = 2 * np.pi / h
     cumulant = total_at(parts, c)
     log_room = log_tail - (cumulant - c * epsilon) + np.log(TOLERANCE)
     height, log_cut = cut_height(parts, c, variance, log_room, MOST_NODES * 2 * np.pi / period)
     if height is None:
         return None
     nodes = int(np.ceil(height * period / (2 * np.pi))) + 1
-    band = 2 * np.pi / period * (nodes - 1)
+    band = h * (nodes - 1)
     values = sum(step.work(c, band) for step, _ in parts)  # a fast phase needs a finer mesh
     if nodes > MOST_NODES or not values <= MOST_MESH:
         return None
     spend(MESH * values)
-    y = 2 * np.pi / period * np.arange(nodes)
+    y = h * np.arange(nodes)
     shape, noise = np.zeros(nodes, dtype=complex), np.zeros(nodes)
     for step, k in parts:
         value, error = step.line(c, y)

@@ -1,5 +1,6 @@
 """Laws on a lattice, tilted, and their convolution by transforms, for ``lattice``."""
 
+from math import exp
 from typing import NamedTuple
 
 import numpy as np
@@ -31,11 +32,10 @@ def halved(law, grid):
     part[part < 1e-8 * h] = 0.0
     above = np.expm1(-part) / np.expm1(-h)
     tilt = law.log_p + grid.c * h * index
-    with np.errstate(divide="ignore"):
-        low, high = tilt + np.log1p(-above), tilt + np.log(above) + grid.c * h
-    top = max(low.max(), high.max())
+    top = tilt.max()
+    weight = np.exp(tilt - top)
     slot = np.mod(index, grid.size).astype(np.int64)
-    return Halves(slot, part, np.exp(low - top), np.exp(high - top), float(top))
+    return Halves(slot, part, weight * (1 - above), weight * above * exp(grid.c * h), float(top))
 
 
 def binned(halves, grid, lam):
@@ -44,7 +44,8 @@ def binned(halves, grid, lam):
     slot, part, low, high, top = halves
     rest = grid.spacing - part
     if lam:
-        low, high = low * np.exp(-lam * part), high * np.exp(lam * rest)
+        turned = np.exp(-lam * part)
+        low, high = low * turned, high * (turned * exp(lam * grid.spacing))
     tilted = np.bincount(slot, low, grid.size + 1)
     tilted[1:] += np.bincount(slot, high, grid.size)
     tilted[0] += tilted[-1]

@@ -21,10 +21,10 @@ import numpy as np
 from .._scipy import ndtr
 from . import contour, one_step
 from .law import TABLE, Law, gauss, log_sum_exp
+from .mixtures import Factor, Table
 from .sampled_gaussian import SampledGaussian
-from .step import Step
 from .tilted import Tilted
-from .work import spend
+from .work import left, spend, within
 
 __all__ = []
 
@@ -32,13 +32,15 @@ SHARES = (0.6, 0.06)  # of epsilon, from which on a loss is a jump
 LARGE = 1.0  # and a loss that is one in any case
 SPANS = (10.0, 50.0)  # of the losses of one class of jumps
 NOTHING = 33  # exp(-33) of delta may be left out,
-BARELY = 14  # and exp(-14) where there is no line for it
+BARELY = 6  # and exp(-6) where there is no line for it, or the work is done
 REACH = 24.0  # widths, beyond which a class of jumps is cut off
-TERM = 1_000_000  # work to plan the line of one term, beside that of its values,
+TERM = 20_000  # work to plan the line of one term, beside that of its values,
 CHOICE = 8_000  # and to see whether it matters
 WEIGHT = 120, 600  # work of the share of one outcome, real or complex
 SEVERAL = 8  # terms: then delta is reached by more than one jump
 MOST_TERMS, CROWDED = 120, 32
+MOST = 0.7  # of the work that is left, for one line and for one attempt
+LEAST = 1e7  # and with less than this none is made
 
 
 def between(a, b):
@@ -120,34 +122,6 @@ class Between(SampledGaussian):
 
     def cumulant_noise(self, c):  # K of so small a mass is a large number
         return super().cumulant_noise(c) if self.low < 0 else 0.0
-
-
-@dataclass(frozen=True)
-class Factor(Step):
-    """A constant factor of the moment generating function."""
-
-    log: float
-
-    def tilt_limit(self, log_delta):
-        return inf
-
-    def work(self, c, band):
-        return 0
-
-    def cumulant(self, z):
-        return np.full(np.shape(z), self.log)
-
-    def cumulant_noise(self, c):
-        return 0.0
-
-    def derivatives(self, z):
-        return self.cumulant(z), np.zeros(np.shape(z)), np.zeros(np.shape(z))
-
-    def line(self, c, y):
-        return np.zeros(len(y), dtype=complex), np.zeros(len(y))
-
-    def ceiling(self, c):
-        return lambda height: 0.0
 
 
 def may_jump(step):
@@ -253,34 +227,45 @@ class Lines:
 
 def draw(parts, epsilon, log_delta):
     """Lines for delta near (e, delta), or None where one can't be drawn, or nothing jumps."""
-    attempts = [(share, span, NOTHING) for span, share in product(SPANS, SHARES)]
-    attempts.append((SHARES[0], SPANS[0], BARELY))
+    attempts = list(product(SPANS, SHARES))
     if not any(may_jump(step) for step, _ in parts):  # then all are the same plain line
         attempts = attempts[:1]
-    for share, span, spared in attempts:
+    best = None
+    for span, share in attempts:
         if (found := split(parts, min(share * epsilon, LARGE), span, log_delta)) is None:
             continue
         if len(found[0]) > CROWDED:  # wider classes are fewer
             found = split(parts, min(share * epsilon, LARGE), SPANS[1], log_delta) or found
-        if (lines := _lines(*found, epsilon, log_delta, spared)) is not None:
-            return lines
-    return None
+        undrawn, lines = within(MOST * left(), _lines, *found, epsilon, log_delta) or (inf, None)
+        if lines is not None and undrawn < (best[0] if best else inf):
+            best = undrawn, lines
+        if undrawn <= log_delta - NOTHING or left() < LEAST:
+            break
+    return best and best[1]
 
 
-def _lines(terms, log_omitted, epsilon, log_delta, spared):
-    """Lines for all terms but those of at most exp(-spared) delta, or None."""
-    lines, negligible = [], []
-    for term in terms:
-        spend(TERM)
-        c = contour.saddle_at(term, 1, epsilon)[0]
-        bound = contour.total_at(term, c) + float(contour.chernoff(c))
-        if bound - c * epsilon < log_delta - spared:
-            negligible.append((c, bound))
+def _lines(terms, log_omitted, epsilon, log_delta):
+    """Lines for all terms but those of at most exp(-NOTHING) delta, or None; and log of a bound on
+    what else there is no line for, at most exp(-BARELY) delta."""
+    spend(TERM * len(terms))
+    table = Table(terms, epsilon)
+    c, bounds = table.bounds()
+    size = bounds - c * epsilon
+    small = size < log_delta - NOTHING
+    groups = table.shared(np.flatnonzero(~small), log_delta)
+    lines, undrawn = [], -inf
+    for at, members in sorted(groups, key=lambda group: -size[group[1]].max()):
+        start = at, epsilon, log_delta
+        line = within(MOST * left(), contour.line, table.mixture(members), 1, start)
+        if line is not None:
+            lines.append(line)
             continue
-        if (line := contour.line(term, 1, (c, epsilon, log_delta))) is None:
-            return None
-        lines.append(line)
-    return Lines(tuple(lines), tuple(negligible), log_omitted) if lines else None
+        undrawn = float(np.logaddexp(undrawn, log_sum_exp(size[members])))
+        small[members] = True
+        if undrawn > log_delta - BARELY:
+            return inf, None
+    negligible = tuple(zip(c[small].tolist(), bounds[small].tolist(), strict=True))
+    return undrawn, Lines(tuple(lines), negligible, log_omitted) if lines else None
 
 
 def log_tail_of_few(parts, epsilon):

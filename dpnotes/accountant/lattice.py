@@ -19,7 +19,7 @@ from .laplace import Laplace
 from .law import EPS, log_sum_exp
 from .step import Finite, Gaussian
 from .symmetrised import SymmetrisedLaplace
-from .work import LATTICE, spend
+from .work import KEPT, LATTICE, left, spend
 
 __all__ = []
 
@@ -118,22 +118,27 @@ def _atoms(step):
     return np.zeros(0)
 
 
+def longest(parts):
+    """The points that the work for all steps allows."""
+    work = min(LATTICE, left() - KEPT)
+    most = 2 ** int(np.log2(max(work, 1.0) / (PER_CELL * len(parts)))) if work > PER_CELL else 1
+    return min(max(most, LEAST_SIZE), SIZE)
+
+
 @lru_cache(maxsize=8)
-def window(parts, start):
+def window(parts, start, most=SIZE):
     """The grid for a saddle point (c, e, log tail), as long as aliases demand, and as fine as the
-    work allows, or None if that is without end; and for each step the loss below which exp(-60) of
-    its tilted law lies, by Chernoff's bound."""
-    most = 2 ** int(np.log2(LATTICE / (PER_CELL * len(parts))))
-    most = min(max(most, LEAST_SIZE), SIZE)
+    most points allow, or None if that is without end; and for each step the loss below which
+    exp(-60) of its tilted law lies, by Chernoff's bound."""
     c, period, *_ = contour.plan(parts, 1, *start)
     width = sum(k * (step.top() - step.bottom()) for step, k in parts)
     least = [(step.cumulant_at(c) - 60) / c for step, _ in parts]
     ends = [step.extent(c) for step, _ in parts]
-    longest = max(b - max(a, low) for (a, b), low in zip(ends, least, strict=True))
+    reach = max(b - max(a, low) for (a, b), low in zip(ends, least, strict=True))
     period = 1.15 * min(period, width)
     if not np.isfinite(period):
         return None, least
-    spacing = max(period / (most - 64), longest / (CELLS * most))
+    spacing = max(period / (most - 64), reach / (CELLS * most))
     unit = common_spacing(parts)
     if unit and unit > spacing:
         spacing = unit / np.floor(unit / spacing)
@@ -159,7 +164,8 @@ def anchor(parts, start):
 def spread(parts, start, known=1.0):
     """Move the composition to a lattice and convolve, near the saddle point (c, e, log tail); None
     where that needs too fine a lattice, or too much work, or is no use beside what is known."""
-    grid, _ = window(parts, start)
+    most = longest(parts)
+    grid, _ = window(parts, start, most)
     if grid is None:
         return None
     if not grid.c * grid.spacing <= STEEPEST:
@@ -168,7 +174,7 @@ def spread(parts, start, known=1.0):
     if not rise <= FARTHEST or (known < HELPFUL * rise and start[2] < np.log(0.5)):
         return None
     spend(PER_CELL * len(parts) * grid.size)
-    return moved(parts, start)
+    return moved(parts, start, most)
 
 
 def strayed(parts, grid):
@@ -186,9 +192,9 @@ def strayed(parts, grid):
 
 
 @lru_cache(maxsize=4)
-def moved(parts, start):
+def moved(parts, start, most=SIZE):
     """The same, whatever it costs."""
-    grid, least = window(parts, start)
+    grid, least = window(parts, start, most)
     pairs = zip(parts, least, strict=True)
     laws = joined([(step.cells(grid.spacing, grid.c, low), k) for (step, k), low in pairs])
     laws = [(halved(law, grid), k) for law, k in laws]

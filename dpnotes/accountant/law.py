@@ -10,16 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from . import phases
+from .phases import EPS
 from .work import spend
 
 __all__ = []
 
-EPS = np.finfo(float).eps
 SMALL = 0.5  # below this, exp(w) - 1 - w is summed as a series, w^2 (1/2! + w/3! + ...)
 MANY = 3000  # points of a lattice, beside which panels are short anyway
-BLOCK = 250_000  # entries of one array at a time
 TABLE, MOMENT = 12, 50  # work of one value of the loss at one z
-TURN, NODE, PRODUCT = 60, 100, 0.5  # and along a line: of a turn, of a height, of both
 EXCESS = [1 / factorial(n) for n in range(2, 16)]
 
 
@@ -148,40 +147,14 @@ def line_of_law(law, c, y):
 def mean_phase(weights, loss, sizes, y):
     """log sum_j weights_j exp(iy loss_j) for equally spaced y, and a bound on its rounding error.
 
-    The weights sum to 1, so this is log(1 + sum_j weights_j R(y loss_j)), R(a) = exp(ia) - 1, whose
-    terms are small where y is. With coarse and fine steps, R(a + b) = R(a) + R(b) + R(a) R(b), so
-    n values of y cost one matrix product and 2 sqrt(n) exponentials of the losses. ``sizes`` are
-    the relative errors of the weights in units of round-off; they are independent between the
-    terms, up to a common one of a few units.
+    The weights sum to 1, so this is log(1 + sum_j weights_j (exp(iy loss_j) - 1)), whose terms are
+    small where y is. ``sizes`` are the relative errors of the weights in units of round-off; they
+    are independent between the terms, up to a common one of a few units.
     """
-    stride = max(1, int(np.sqrt(len(y))))
-    spend(len(loss) * (PRODUCT * len(y) + TURN * stride) + NODE * len(y))
-    coarse, fine = y[::stride], y[:stride] - y[0]
-    rise = np.zeros((len(coarse), len(fine)), dtype=complex)
-    squares, common = np.zeros(len(coarse)), np.zeros(len(coarse))
-    block = max(1, BLOCK // len(coarse))
-    for first in range(0, len(loss), block):
-        part = slice(first, first + block)
-        w, values = weights[part], loss[part]
-        far, near = (expm1_i(np.multiply.outer(at, values)) for at in (coarse, fine))
-        rise += (far @ w)[:, None] + near @ w + (far * w) @ near.T
-        moved = np.minimum(np.multiply.outer(coarse + fine[-1], np.abs(values)), 2.0) * np.abs(w)
-        squares += np.sum((moved * sizes[part]) ** 2, axis=1)
-        common += moved.sum(axis=1)
-    rise = rise.ravel()[: len(y)]
-    value = log1p_complex(rise.real, rise.imag)
-    noise = EPS * (4 * np.sqrt(squares) + 4 * common)
-    return value, np.repeat(noise, stride)[: len(y)] * np.exp(-value.real)
-
-
-def expm1_i(a):
-    """exp(ia) - 1 for real or complex a."""
-    half = 0.5 * a.real
-    sine, cosine = np.sin(half), np.cos(half)
-    turned = -2 * sine * sine + 2j * sine * cosine
-    if np.isrealobj(a):
-        return turned
-    return turned * np.exp(-a.imag) + np.expm1(-a.imag)
+    keep = phases.heavy(weights, loss)
+    value, squares, common = phases.sums(weights[keep], loss[keep], sizes[keep], y)
+    value = log1p_complex(value.real, value.imag)
+    return value, EPS * (4 * np.sqrt(squares) + 4 * common) * np.exp(-value.real)
 
 
 def mixed_loss(u, rate):

@@ -13,6 +13,7 @@ from .array_sums import own_error, sums
 from .direction import method
 from .inversion import Integral
 from .law import EPS
+from .work import QUERY, limited, within
 
 __all__ = []
 
@@ -87,7 +88,8 @@ def _epsilons(way, delta):
 def _alone(query, values, found):
     """Single queries for what is not found yet."""
     for i in np.flatnonzero(np.isnan(found[0])):
-        found[:, i] = query(float(values[i]))
+        with limited(QUERY / 2):
+            found[:, i] = query(float(values[i]))
     return found
 
 
@@ -98,7 +100,7 @@ def _along(draw, parts, values, left, found):
         if left.size == 0 or failed == len(TRIES):
             return
         at = int(len(left) * TRIES[failed])
-        answer = draw(parts, float(values[left[at]]))
+        answer = within(QUERY / 2, draw, parts, float(values[left[at]]))
         served = np.zeros(left.size, dtype=bool)
         if answer is not None:
             ends = answer(values[left])

@@ -23,6 +23,7 @@ from .._validate import count, nonnegative, order, probability, within
 from . import many, tradeoff
 from .direction import Direction
 from .step import Finite, Gaussian, Step
+from .work import QUERY, limited, shared
 
 __all__ = ["PrivacyLoss"]
 
@@ -70,10 +71,13 @@ class PrivacyLoss:
     def _worst_delta(self, epsilon, enough=np.inf):
         """(low, value, high); a direction that Chernoff's bound rules out is not computed, nor one
         that would only make a value larger that is more than enough."""
-        found = self._directions[0].delta(epsilon)
-        for way in self._directions[1:]:
-            if found[1] <= enough and not way.certainly_below(epsilon, found[0]):
-                found = tuple(map(max, found, way.delta(epsilon)))
+        first, *others = self._directions
+        with limited(QUERY):
+            with shared(len(self._directions)):
+                found = first.delta(epsilon)
+            for way in others:
+                if found[1] <= enough and not way.certainly_below(epsilon, found[0]):
+                    found = tuple(map(max, found, way.delta(epsilon)))
         return found
 
     def _delta_if_below(self, epsilon, enough):
@@ -112,10 +116,13 @@ class PrivacyLoss:
 
     def _worst_epsilon(self, delta):
         """(low, value, high); a direction that Chernoff's bound rules out is not computed."""
-        found = self._directions[0].epsilon(delta)
-        for way in self._directions[1:]:
-            if not way.certainly_meets(found[0], delta):
-                found = tuple(map(max, found, way.epsilon(delta)))
+        first, *others = self._directions
+        with limited(QUERY):
+            with shared(len(self._directions)):
+                found = first.epsilon(delta)
+            for way in others:
+                if not way.certainly_meets(found[0], delta):
+                    found = tuple(map(max, found, way.epsilon(delta)))
         return found
 
     def epsilon_interval(self, delta: ArrayLike) -> tuple[Answer, Answer]:

@@ -11,16 +11,13 @@ import numpy as np
 from .law import (
     EPS,
     MOMENT,
-    NODE,
-    PRODUCT,
     TABLE,
-    TURN,
     excess_terms,
-    expm1_i,
     log1p_complex,
     log_sum_exp,
     mean_excess,
 )
+from .phases import NODE, PRODUCT, TURN, expm1_i
 from .work import spend
 
 __all__ = []

@@ -17,6 +17,7 @@ import numpy as np
 
 from .._scipy import ndtri_exp
 from .law import (
+    EPS,
     Law,
     gauss_between,
     inverse_mixed_loss,
@@ -252,15 +253,21 @@ class SampledGaussian(Step):
         return np.concatenate([value, lifted]), np.concatenate([noise, error])
 
     def _lifted_line(self, c, y, angle, band):
-        """K(c+iy) - K(c) from the integral along x + i sigma^2 angle."""
+        """K(c+iy) - K(c) from the integral along x + i sigma^2 angle: at the lowest of these y,
+        where it is small already, and what follows relative to that."""
         x, log_weight = self._points(self._spans(c), self._nodes(c, band).spacing)
         angle *= self.side
         loss = mixed_loss_complex((x - 0.5) / self.sigma**2, angle, self.rate)
         terms = self._power(c) * loss - 0.5 * (x / self.sigma + 1j * self.sigma * angle) ** 2
         terms += self._log_weight(x + 1j * self.sigma**2 * angle)
         terms += log_weight - log(self.sigma * sqrt(2 * pi)) - self.cumulant_at(c)
-        sizes = np.abs(terms) + 20
-        return mean_phase(np.exp(terms), self.side * loss, sizes, y)
+        loss = self.side * loss
+        sizes = np.abs(terms) + y[0] * np.abs(loss) + 20
+        weights = np.exp(terms + 1j * y[0] * loss)
+        first = weights.sum()
+        value, noise = mean_phase(weights / first, loss, sizes, y - y[0])
+        noise += 4 * EPS * np.linalg.norm(weights * sizes) / abs(first) * np.exp(-value.real)
+        return value + np.log(first), noise
 
     def ceiling(self, c):
         """The least of the bounds along x + i sigma^2 angle: the phase exp(iyL) becomes

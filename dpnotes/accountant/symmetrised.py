@@ -21,13 +21,13 @@ import numpy as np
 from .laplace import Laplace
 from .law import (
     Law,
-    expm1_i,
     gauss,
     gauss_between,
     inverse_mixed_loss,
     mixed_loss,
     multiples,
 )
+from .phases import expm1_i
 from .step import Step
 from .tilted import Tilted
 from .work import spend

@@ -1,10 +1,10 @@
 """What one query may cost: units of work, counted where numbers are crunched.
 
 A unit is about a nanosecond of processor time, by measurements on a busy machine, and ``CALL`` of
-them go with every call, whatever its size. Whoever computes with n numbers calls
-``spend`` first; the methods run ``within`` a limit, and give up where it would be passed. So every
-query ends, and what an exact method could not finish is answered by the bounds that cost little
-(``certain``).
+them go with every call, whatever its size. Whoever computes with n numbers calls ``spend`` first.
+A query has ``QUERY`` units for both directions, and the methods run ``within`` a limit of their own
+and of what is left of that, and give up where it would be passed. So every query ends, and what an
+exact method could not finish is answered by the bounds that cost little (``certain``).
 """
 
 from contextlib import contextmanager
@@ -14,11 +14,14 @@ from math import inf
 __all__ = []
 
 CALL = 50_000  # to begin with
-LINES = 400_000_000  # for the line of one query in one direction
+QUERY = 900_000_000  # for one query, in both directions
+LINES = 300_000_000  # for the line of one query in one direction
 DRAWN = 100_000_000  # for what one drawing of a trade-off costs
-JUMPS = 1_500_000_000  # for the lines of its jumps
+JUMPS = 600_000_000  # for the lines of its jumps
 LATTICE = 480_000_000  # for a lattice
 LAST = 25_000_000  # for each bound that is left when all of these fail
+FIRST = 0.65  # of a query's work is for the first direction: the second may be shown to be below
+KEPT = 50_000_000  # which no method may use up
 
 _left = ContextVar("left", default=inf)
 
@@ -35,6 +38,11 @@ def spend(units):
     _left.set(left)
 
 
+def left():
+    """How many units are left."""
+    return _left.get()
+
+
 @contextmanager
 def limited(units):
     """At most so many units in here, and no more than are left outside, where they count, too."""
@@ -48,9 +56,16 @@ def limited(units):
 
 
 def within(units, answer, *arguments):
-    """``answer(*arguments)``, or None if that takes more than so many units."""
+    """``answer(*arguments)``, or None if that takes more than so many units, or all but the last
+    ``KEPT`` that are left."""
     try:
-        with limited(units):
+        with limited(units if units <= LAST else min(units, left() - KEPT)):
             return answer(*arguments)
     except ExhaustedError:
         return None
+
+
+def shared(ways):
+    """For the first of so many answers to one query: at most ``FIRST`` of what is left, unless it
+    is the only one."""
+    return limited(left() * (FIRST if ways > 1 else 1.0))

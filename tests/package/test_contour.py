@@ -96,7 +96,7 @@ def test_round_off_of_terms_that_cancel(monkeypatch):
     wide = np.array([min(line.sums(e)[2:]) for line, e, _ in lines])
     holds(wide < 1, "a bound that says something")
     check(lines, lambda line: line)
-    monkeypatch.setattr(contour, "EPS", 0.0)
+    monkeypatch.setattr("dpnotes.accountant.lines.EPS", 0.0)
     must_fail(check, lines, lambda line: replace(line, noise=0 * line.noise, round_off=0.0))
 
 

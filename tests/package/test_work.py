@@ -1,0 +1,122 @@
+"""A query ends because its work is counted, not because a machine is quick.
+
+No clock is read: units are those of ``work``, and what goes through numpy's elementary functions is
+counted beside them, so that a method that does not charge for what it does is found out.
+"""
+
+import importlib
+import pkgutil
+
+import numpy as np
+import pytest
+
+import dpnotes as dp
+from dpnotes import accountant
+from dpnotes.accountant import lattice, phases, privacy_loss, work
+from evidence import at_most, must_fail
+
+MODULES = [
+    importlib.import_module(f"{accountant.__name__}.{found.name}")
+    for found in pkgutil.iter_modules(accountant.__path__)
+]
+COUNTED = {"exp", "expm1", "log", "log1p", "sin", "cos", "arctan2"}
+CHARGE, FREE = 12.0, 3e6  # units of each number that goes through one of them, after the first
+
+# the longest of 5,000 random queries and of a search near them
+SLOW = {
+    "swapped": (dp.subsample_substitution(dp.gaussian(1.03), 1.52e-4).compose(11055), 1.143e-4),
+    "mixed, swapped": (
+        dp.subsample_substitution(dp.gaussian(1.5), 8e-4).compose(2)
+        + dp.subsample(dp.gaussian(4.0), 0.06),
+        -0.16,
+    ),
+    "far apart": (
+        dp.subsample(dp.gaussian(8.478), 1.585e-3).compose(2)
+        + dp.subsample(dp.gaussian(0.4298), 9.27e-8).compose(3),
+        1.44e-14,
+    ),
+    "many classes": (
+        dp.subsample(dp.gaussian(1.387), 7.21e-8).compose(3)
+        + dp.subsample(dp.gaussian(0.6657), 8.3e-5).compose(13),
+        1.29e-4,
+    ),
+    "rare": (dp.subsample(dp.gaussian(0.4505), 1.084e-5).compose(64), -1.0),
+    "lattice": (
+        dp.subsample(dp.laplace(3.0), 8e-4) + dp.subsample(dp.gaussian(0.5), 1.5e-4),
+        1e-4,
+    ),
+}
+
+
+class Counting:
+    """numpy, and how many numbers its elementary functions returned."""
+
+    def __init__(self):
+        self.numbers = 0
+
+    def __getattr__(self, name):
+        function = getattr(np, name)
+        if name not in COUNTED:
+            return function
+
+        def counted(*arguments, **options):
+            found = function(*arguments, **options)
+            self.numbers += np.size(found) * (2 if np.iscomplexobj(found) else 1)
+            return found
+
+        return counted
+
+
+def asked(name):
+    """(units, numbers) of a query; at a negative number, delta of its size, else epsilon."""
+    run, at = SLOW[name]
+    run = dp.PrivacyLoss(run._parts)  # which remembers no answer
+    counting = Counting()
+    with pytest.MonkeyPatch.context() as patch, work.limited(1e12):
+        for module in MODULES:
+            if hasattr(module, "np"):
+                patch.setattr(module, "np", counting)
+        low, high = run.delta_interval(-at) if at < 0 else run.epsilon_interval(at)
+        assert low <= high
+        return 1e12 - work.left(), counting.numbers
+
+
+def check(name):
+    units, numbers = asked(name)
+    at_most(units, work.QUERY)
+    at_most(CHARGE * numbers, units + FREE)
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_a_query_keeps_to_its_units_and_charges_for_its_work(name):
+    check(name)
+
+
+@pytest.mark.parametrize("room, name", [(phases, "swapped"), (lattice, "lattice")])
+def test_work_that_is_not_charged_is_found_out(monkeypatch, room, name):
+    monkeypatch.setattr(room, "spend", lambda units: None)
+    must_fail(check, name)
+
+
+def test_a_limit_is_kept_inside_and_counts_outside():
+    assert work.left() == np.inf
+    with work.limited(1e9):
+        assert work.within(1e8, lambda: 1) == 1
+        assert work.within(1e8, work.spend, 2e8) is None and work.left() == 1e9
+        work.within(1e12, work.spend, 9e8)
+        assert work.left() == 1e9 - 9e8 - work.CALL
+        assert work.within(1e8, work.spend, 6e7) is None  # all but ``KEPT``
+        work.within(work.LAST, work.spend, 2e7)
+        assert work.left() == 1e9 - 9.2e8 - 2 * work.CALL
+    assert work.left() == np.inf
+
+
+def test_what_no_method_finishes_is_bounded_all_the_same(monkeypatch):
+    """With hardly any work allowed the interval is wide, and holds the true one."""
+    run, at = SLOW["rare"]
+    run = dp.PrivacyLoss(run._parts)
+    low, high = run.delta_interval(-at)
+    for units in (6e7, 9e7, 2e8):
+        monkeypatch.setattr(privacy_loss, "QUERY", units)
+        wide = dp.PrivacyLoss(run._parts).delta_interval(-at)
+        assert wide[0] <= low <= high <= wide[1]
