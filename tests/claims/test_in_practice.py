@@ -105,6 +105,7 @@ def test_enclosure_of_the_replaced_pair_in_one_step():
     must_fail(check, lambda s, r, cells: dp.sampled_substitution(s, 1.01 * r, cells=cells))
 
 
+@pytest.mark.slow
 @pytest.mark.claim("X-poisson-substitution", by=("sampled_substitution",))
 def test_enclosure_of_the_replaced_pair_in_many_steps():
     from dp_accounting.pld import privacy_loss_distribution as pld

@@ -8,6 +8,7 @@ from dataclasses import replace
 from math import expm1, log
 
 import numpy as np
+import pytest
 from mpmath import mp, mpf
 
 from dpnotes.accountant import contour
@@ -100,6 +101,7 @@ def test_round_off_of_terms_that_cancel(monkeypatch):
     must_fail(check, lines, lambda line: replace(line, noise=0 * line.noise, round_off=0.0))
 
 
+@pytest.mark.slow
 def test_round_off_of_a_moment_is_held():
     """K of one round to 40 digits: off by no more than ``cumulant_noise``, also where log q and
     the loss are large and their sum is not."""

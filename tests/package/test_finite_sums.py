@@ -259,6 +259,7 @@ def test_enumeration_keeps_two_sums_exact():
     assert all(ball(s) + ball(f) == t for s, f, t in zip(joined[0], joined[1], exact, strict=True))
 
 
+@pytest.mark.slow
 def test_two_rounds_of_many_losses():
     """No table of all counts (it would have a gigabyte); the same answer as all pairs of losses."""
     rng = np.random.default_rng(3)

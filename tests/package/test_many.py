@@ -18,7 +18,14 @@ RUNS = {
     "infinite": dp.finite([0.5, 0.4, 0.1], [0.6, 0.4, 0.0]).compose(2) + dp.gaussian(1.0),
     "sampled laplace": dp.subsample(dp.laplace(10.0), 0.1).compose(50_000),
 }
-every_run = pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+WEEKLY = {"rare jumps", "mixture", "many laplaces", "response", "sampled laplace"}
+every_run = pytest.mark.parametrize(
+    "run",
+    [
+        pytest.param(run, id=name, marks=pytest.mark.thorough if name in WEEKLY else ())
+        for name, run in RUNS.items()
+    ],
+)
 
 
 def overlap(first, second):
@@ -112,10 +119,15 @@ def meets_the_answers_one_by_one(interval, at, rng, claimed):
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 20))]
+    "seed",
+    [
+        *range(4),
+        *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 10)),
+        *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(10, 20)),
+    ],
 )
 def test_random_curves(seed):
-    """Ten curves of one composition each: two hundred in all, forty of them in `make quick`."""
+    """Ten curves of one composition each: 40 in `make quick`, 100 in `make test`, 200 in all."""
     rng = np.random.default_rng([1911, seed])
     for _ in range(5):
         run = random_run(rng)

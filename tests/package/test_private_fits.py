@@ -497,6 +497,7 @@ def test_accuracy_on_voters():
         assert right.mean() >= 0.87, (loss.name, right.mean())
 
 
+@pytest.mark.slow
 def test_accuracy_on_breast_cancer_beside_diffprivlib():
     """Mean over 40 splits, standardised by the training rows for both, which nobody pays for.
 

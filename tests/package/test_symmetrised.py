@@ -95,8 +95,11 @@ def bracket(kind, noise, rate, k, epsilon, cell):
 
 @pytest.mark.parametrize(
     "kind, noise, rate, k",
-    [("gaussian", 1.0, 0.1, 20), ("gaussian", 2.0, 0.02, 99), ("gaussian", 1.5, 0.3, 3)]
-    + [("laplace", 1.0, 0.1, 25), ("laplace", 3.0, 0.2, 4)],
+    [("gaussian", 2.0, 0.02, 99), ("gaussian", 1.5, 0.3, 3), ("laplace", 3.0, 0.2, 4)]
+    + [
+        pytest.param("gaussian", 1.0, 0.1, 20, marks=pytest.mark.slow),
+        pytest.param("laplace", 1.0, 0.1, 25, marks=pytest.mark.slow),
+    ],
 )
 def test_compositions_by_brute_force(kind, noise, rate, k):
     right = CALLS[kind](noise, rate).compose(k)
@@ -150,6 +153,7 @@ def test_finite_laws_are_split_outcome_by_outcome():
     equal(loss.delta(5.0), 0.02)  # infinite losses, at the rate
 
 
+@pytest.mark.slow
 def test_integer_noise_is_near_the_continuous_one():
     whole = dp.subsample_substitution(dp.discrete_gaussian(6.0, 2), 0.1).compose(10)
     real = dp.subsample_substitution(dp.gaussian(6.0, 2), 0.1).compose(10)

@@ -1,16 +1,20 @@
 """The calculator's page: its table is on the safe side, its form answers, Python in it is exact.
 
-The table is checked as it is read: table.js runs under Node with the site's grid.js. The form needs
+The table is checked as it is read: table.js runs under Node with the site's grid.js. This process's
+Python stands in for that of the page, which takes long to start, but once a week; that it gives the
+same answers is checked in test_run.py, where it has started. The form needs
 Chromium; the exact answer needs the site's Python too.
 """
 
 import gzip
+import importlib.util
 import json
 import subprocess
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
+from test_homework import STAND_IN
 from test_site import (
     AXE,
     NARROW,
@@ -29,6 +33,10 @@ from katex_math import node_executable
 from machine import ROOT, SITE, light_address, unable
 
 address = light_address  # test_site.py looks at the page with its formulas
+
+spec = importlib.util.spec_from_file_location("page_shell", ROOT / "site/run/shell.py")
+shell = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(shell)
 
 PAGE = "chapters/calculator.html"
 GRID = SITE / "_calculator" / "grid.js"
@@ -301,12 +309,30 @@ def with_python():
         unable("the site was built without Python: exact answers were not checked")
 
 
-@pytest.fixture(scope="module")
-def python(form, with_python):
-    """The tab once Python has given an exact answer."""
+def in_this_process(name, arguments):
+    """The value of a call, as the page's own Python hands it over."""
+    done = json.loads(shell.call(name, arguments))
+    assert done["ok"], done
+    return json.dumps(done["value"])
+
+
+@pytest.fixture(
+    scope="module", params=["stand-in", pytest.param("own", marks=pytest.mark.thorough)]
+)
+def python(request, browser, address):
+    """A tab once one of the two Pythons has given an exact answer."""
+    form = Watched(browser, address, viewport=WIDE, reduced_motion="reduce")
+    form.context.add_init_script(path=AXE)
+    if request.param == "own":
+        request.getfixturevalue("with_python")
+    else:
+        form.context.expose_function("thisPython", in_this_process)
+        script = {"body": STAND_IN, "content_type": "text/javascript"}
+        form.context.route("**/_run/python.js", lambda route: route.fulfill(**script))
     form.open(f"{PAGE}?{ASKED[0]}").get_by_role("button", name="Compute exactly").click()
     settled(form.tab)
-    return form
+    yield form
+    form.context.close()
 
 
 def settled(tab):

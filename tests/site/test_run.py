@@ -15,9 +15,11 @@ import time
 import urllib.request
 
 import pytest
+import test_calculator
 from test_site import AXE, NAMES, WIDE, Watched, lighten, violations
 
 import guards
+from dpnotes import calculator
 from machine import SITE, unable
 
 EXECUTED = SITE.parent / "jupyter_execute"
@@ -308,6 +310,34 @@ def test_an_answer_to_an_assignment_is_checked_in_it(python):
         asked = "(cells) => python.call('homework_check.check', [cells, 'test-1a'])"
         found = python.tab.evaluate(asked, cells)
         assert found["ok"] == (not message) and message in found["message"]
+
+
+@pytest.mark.parametrize("asked", test_calculator.ASKED[:4])
+def test_the_calculators_answer_in_it_is_that_of_this_process(python, asked):
+    """Elsewhere this process's Python stands in for it: to 1e-11, and to all digits shown."""
+    query = test_calculator.query_of(asked)
+    found = python.tab.evaluate(
+        "(query) => python.call('dpnotes.calculator.answers', [query])", query
+    )
+    expected = calculator.answers(query)
+    for end in ("answer", "low", "high"):
+        assert found[end] == pytest.approx(expected[end], rel=1e-11)
+    for part in ("shown", "call", "warnings"):
+        assert found[part] == expected[part]
+    shown = [[(row["name"], row["shown"]) for row in one["rows"]] for one in (found, expected)]
+    assert shown[0] == shown[1] and len(shown[0]) > 3
+    curve = "(parts) => python.call('dpnotes.calculator.curve', [{parts}])"
+    lines = python.tab.evaluate(curve, found["parts"])
+    assert lines == near(calculator.curve({"parts": expected["parts"]}))
+
+
+def near(value):
+    """The same lists and dictionaries, whose numbers may differ by 1e-9 of themselves."""
+    if isinstance(value, dict):
+        return {name: near(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [near(part) for part in value]
+    return pytest.approx(value, rel=1e-9) if isinstance(value, float) else value
 
 
 def test_the_quick_pages_are_there():
