@@ -41,6 +41,14 @@ class Moments:
         self.parts, self.way, self._known = parts, way, {}
         self.laws = {part: finite_law(part, way) for part in parts if part.counted}
 
+    def widen(self, part, c):
+        """As many outcomes of integer noise as E exp(cL) needs."""
+        if part.kind == "discrete_gaussian":
+            reach = int((abs(c) + 1) * part.sensitivity)
+            if reach + 60 * part.value[0] > 100_000:
+                raise TooLongError
+            self.laws[part] = finite_law(part, self.way, reach)
+
     def kept(self):
         """P(L finite)."""
         total = arb(1)
