@@ -6,8 +6,11 @@ from math import ceil
 
 from flint import arb, ctx, fmpq
 
+from .quadrature import TooLongError
+
 __all__ = ["LAWS", "finite_law"]
 
+MOST = 100_000  # outcomes
 FAR = 60  # standard deviations of integer noise: beyond is exp(-1800)
 
 
@@ -48,8 +51,10 @@ def integers(part, low, high):
 def _discrete_gaussian(part, reach=0):
     """The outcomes within FAR deviations, and as far as an order of Renyi's divergence looks."""
     s, far = part.sensitivity, ceil(FAR * part.value[0]) + 20 + reach
+    if far > MOST:
+        raise TooLongError
     mass = integers(part, -far - s, far + s)
-    return list(zip(mass[: -s], mass[s:], strict=True))
+    return list(zip(mass[:-s], mass[s:], strict=True))
 
 
 def _bounded_range(part):

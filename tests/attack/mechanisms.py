@@ -25,8 +25,9 @@ MANY = 8  # different steps: a schedule
 class Part:
     """k rounds of one step: "gaussian" (sigma), "laplace" (scale), "response" (epsilon),
     "finite" (p, q), "discrete_gaussian" (sigma, sensitivity), "discrete_laplace" (scale,
-    sensitivity), "bounded_range" (epsilon, points) or "best_of_loss" (p, q, mean), run on a Poisson sample of this rate; or, with the sampler
-    "subsample_substitution", on any sample of this rate, under substitution."""
+    sensitivity), "bounded_range" (epsilon, points) or "best_of_loss" (p, q, mean), run on a Poisson
+    sample of this rate; or, with the sampler "subsample_substitution", on any sample of this rate,
+    under substitution."""
 
     kind: str
     value: tuple

@@ -44,10 +44,7 @@ class Moments:
     def widen(self, part, c):
         """As many outcomes of integer noise as E exp(cL) needs."""
         if part.kind == "discrete_gaussian":
-            reach = int((abs(c) + 1) * part.sensitivity)
-            if reach + 60 * part.value[0] > 100_000:
-                raise TooLongError
-            self.laws[part] = finite_law(part, self.way, reach)
+            self.laws[part] = finite_law(part, self.way, int((abs(c) + 1) * part.sensitivity))
 
     def kept(self):
         """P(L finite)."""
@@ -275,8 +272,7 @@ class Moments:
         return _powers([*weights, rest], [acb(0, g * h).exp() for g in logs])
 
 
-BLOCK = 16
-MOST_WORK = 4e6
+BLOCK, MOST_WORK = 16, 4e6
 
 
 def _powers(weights, turns):

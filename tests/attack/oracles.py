@@ -212,7 +212,7 @@ class Oracle:
 
 
 def _highest(line, sizes, steps):
-    """(maximum, place) of a unimodal function, from 0 outwards and then by golden section; the second
+    """(maximum, place) of a unimodal function, from 0 outwards, then by golden section; the second
     argument of ``line`` is a point near the first whose work it may share. The last value, where
     the maximum was found, shares nothing."""
     points = [*(-size for size in reversed(sizes)), 0.0, *sizes]

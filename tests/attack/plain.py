@@ -36,11 +36,8 @@ class Plain:
         self.moments = moments_of(tuple(p for p in parts if p.counted), way)
         self._known, self._rough = {}, {}
         kind = [p for p in parts if p.kind == "gaussian" and p.rate < 1 and not p.swapped]
-        self.many, self._columns = set(kind), [
-            [p.value[0] for p in kind],
-            [p.rate for p in kind],
-            [float(p.k) for p in kind],
-        ]
+        self.many = set(kind)
+        self._columns = list(zip(*((p.value[0], p.rate, float(p.k)) for p in kind), strict=True))
 
     def kept(self):
         return self.moments.kept()
@@ -241,7 +238,8 @@ class Line:
         self.kernel[0] /= 2
         measured = float(self.log_phi.real[-(count // 4) :].max())
         bound, y = self.law.ceiling(self.c, measured), self.y[-1]
-        ends = y * np.concatenate([np.geomspace(1, 1e4, 60 if len(self.law.parts) > MANY else 400), [1e300]])
+        pieces = 60 if len(self.law.parts) > MANY else 400
+        ends = y * np.append(np.geomspace(1, 1e4, pieces), 1e300)
         pieces = [
             bound(a, b) + log(max(1 / a - 1 / b, 1e-300))
             for a, b in zip(ends.tolist(), ends[1:].tolist(), strict=False)

@@ -50,13 +50,12 @@ def rounds_delta(part, e):
     j = np.arange(max(count, 1))
     gap = LONG(s) / variance * (j + LONG(float(first - edge)))
     terms = found[(first - k * middle + j) % points] * np.exp(-centre / variance * j)
-    mass = float(terms @ -np.expm1(-gap))
+    mass = _ball(terms @ -np.expm1(-gap))
     size = k * centre**2 / (2 * variance) - centre * LONG(first) / variance
     size += k * np.log(weights.sum() / norm)
-    front = arb(float(size)).exp() * (1 + arb(float(size - LONG(float(size)))))
-    noise = 64 * ULP * (k + 10 + abs(float(size)) + k * float(centre**2 / variance)) + 4e-16
-    noise += 1e-17 * part.k * float(terms.size) ** 0.5 * 1e-3
-    return front * arb(mass, mass * noise + 1e-300)
+    front = _ball(size).exp()
+    noise = 64 * ULP * (k + 10 + abs(float(size)) + k * float(centre**2 / variance))
+    return front * mass * arb(1, noise)
 
 
 def table_size(parts):
@@ -107,6 +106,11 @@ def table_delta(parts, way, e):
     left = LONG(float(e)) - one[0]
     i = np.searchsorted(loss, left, side="right")
     first, second = one[1] * above[i], one[1] * np.exp(left) * below[i]
-    total, noise = float((first - second).sum()), float((first + second).sum())
+    total, noise = (first - second).sum(), float((first + second).sum())
     noise *= ULP * (40 + 4 * len(parts) + len(loss) ** 0.5 + float(np.abs(loss).max()))
-    return 1 - kept + arb(max(total, 0.0), noise)
+    return 1 - kept + arb(0, noise) + _ball(max(total, LONG(0)))
+
+
+def _ball(x):
+    high = float(x)
+    return arb(high) + arb(float(x - LONG(high)))
