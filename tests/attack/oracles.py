@@ -61,6 +61,7 @@ class Oracle:
         self.shape, self.methods = pairs.split(self.parts), ()
         self.name, self._one = self._choose()
         self.ways = (1,) if all(p.symmetric for p in self.parts) else (1, -1)
+        self.doubt, self._failed = 0.0, set()  # relative, the largest so far; (method, way)
         self.rounded = any(p.kind == "best_of_loss" for p in self.parts)
 
     def _choose(self):
@@ -92,10 +93,12 @@ class Oracle:
             return arb(0).union(arb(mine).exp())
         best = None
         for name in self.methods:
+            if (name, way) in self._failed:
+                continue
             try:
                 found = INVERSIONS[name](self.parts, way, e, near)
             except TooLongError:
-                self.methods = tuple(m for m in self.methods if m != name)
+                self._failed.add((name, way))
                 continue
             if best is None or found.rad() < best.rad():
                 best, self.name = found, name
@@ -146,7 +149,9 @@ class Oracle:
                 found.append(arb(0).union(arb(self._chernoff(way, float(e))).exp()))
         if unknown == len(self.ways):
             raise TooLongError
-        return _most(x.lower() for x in found), _most(x.upper() for x in found)
+        low, high = _most(x.lower() for x in found), _most(x.upper() for x in found)
+        self.doubt = max(self.doubt, float((high - low) / high) if high > 1e-300 else 0.0)
+        return low, high
 
     def renyi(self, alpha):
         """A ball of the divergence of this order > 1, a finite double."""

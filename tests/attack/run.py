@@ -178,4 +178,6 @@ def report(verdicts):
     used = defaultdict(int)
     for verdict in verdicts:
         used[verdict.oracle] += 1
-    print("\noracles:", ", ".join(f"{name} {n}" for name, n in sorted(used.items())))
+    loose = [sum(v.doubt > limit for v in verdicts) for limit in (1e-9, 1e-4, 1e-1)]
+    print("\nverdicts by a delta known to no better than 1e-9, 1e-4, 1e-1 of itself:", *loose)
+    print("oracles:", ", ".join(f"{name} {n}" for name, n in sorted(used.items())))
