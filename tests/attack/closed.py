@@ -71,8 +71,7 @@ def outcomes(part):
         return part.k + 1
     if not part.counted:
         return inf
-    size = 2 + part.swapped if part.kind == "response" else len(part.value[0])
-    return comb(part.k + size - 1, size - 1) if part.k < 10**4 else inf
+    return comb(part.k + part.size - 1, part.size - 1) if part.k < 10**4 else inf
 
 
 def exact_terms(parts):

@@ -8,7 +8,7 @@ import numpy as np
 from .judge import Query
 from .mechanisms import Part
 
-__all__ = ["draw"]
+__all__ = ["KINDS", "draw"]
 
 SHAPES = (  # how many parts of which kinds, and how often
     (4, ("gaussian",)),
@@ -40,7 +40,29 @@ SHAPES = (  # how many parts of which kinds, and how often
     (2, ("swapped gaussian", "sampled gaussian")),
     (1, ("swapped gaussian", "swapped laplace", "response")),
 )
+LATER = (  # kinds that came later: every EIGHTH setting, so that the others stay what they were
+    (6, ("discrete_gaussian",)),
+    (4, ("discrete_laplace",)),
+    (5, ("sampled discrete_gaussian",)),
+    (3, ("sampled discrete_laplace",)),
+    (2, ("swapped discrete_gaussian",)),
+    (2, ("swapped discrete_laplace",)),
+    (3, ("discrete_gaussian", "gaussian")),
+    (2, ("discrete_gaussian", "sampled gaussian")),
+    (2, ("discrete_gaussian", "laplace")),
+    (2, ("discrete_laplace", "gaussian")),
+    (2, ("discrete_laplace", "sampled laplace")),
+    (2, ("discrete_gaussian", "discrete_laplace")),
+    (3, ("bounded_range",)),
+    (1, ("bounded_range", "gaussian")),
+    (3, ("best_of_loss",)),
+    (10, ("schedule",)),
+)
+EIGHTH = 8
 ROUND = np.array([1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0])
+
+
+KINDS = {kind for _, names in SHAPES + LATER for name in names for kind in name.split()}
 
 
 class Drawn:
@@ -86,6 +108,35 @@ class Drawn:
             return self.law(zeros)
         return tuple(p.tolist()), tuple(q.tolist())
 
+    def later(self, kind, k):
+        """Parts of one round each, or few: tables of outcomes grow quickly."""
+        if kind == "discrete_gaussian":
+            size = k**0.25 if k > 10 and self.rng.random() < 0.5 else 1.0
+            sigma = self.number(0.25, 5, (0.5, 4)) * size
+            sensitivity = int(self.rng.choice([1, 1, 1, 2, 5]))
+            return Part(kind, (max(sigma, 0.25 * sensitivity), sensitivity), min(k, 10**6))
+        if kind == "discrete_laplace":
+            scale = self.number(0.05, 300, (0.5, 50)) * (k**0.5 if self.rng.random() < 0.5 else 1)
+            return Part(kind, (scale, int(self.rng.choice([1, 1, 2, 3, 8]))), k)
+        if kind == "bounded_range":
+            epsilon = self.number(1e-3, 10, (0.1, 3)) / (k**0.5 if self.rng.random() < 0.7 else 1)
+            return Part(kind, (max(epsilon, 1e-6), int(self.rng.choice([1, 5, 40]))), k)
+        return Part(kind, (*self.law(False), self.number(1.1, 1e3, (2, 100))), min(k, 1000))
+
+    def schedule(self):
+        """Tens or hundreds of sampled Gaussians, of noise and rates that change."""
+        n = int(self.rng.choice([2, 5, 8, 9, 20, 60, 150, 365]))
+        ends = np.log([self.number(0.6, 30, (0.8, 5)) for _ in range(2)])
+        low, high = np.log([self.number(1e-5, 0.2, (1e-4, 0.05)) for _ in range(2)])
+        if self.rng.random() < 0.5:
+            sigma, rate = np.linspace(*ends, n), np.linspace(low, high, n)
+        else:
+            sigma = self.rng.uniform(*sorted(ends), n)
+            rate = self.rng.uniform(*sorted((low, high)), n)
+        k = np.ones(n, int) if self.rng.random() < 0.5 else self.rng.integers(1, 100, n)
+        columns = np.exp(sigma).tolist(), np.exp(rate).tolist(), k.tolist()
+        return tuple(Part("gaussian", (s,), k, r) for s, r, k in zip(*columns, strict=True))
+
     def part(self, name, k):
         if name.startswith("swapped "):
             part = self.part(name.replace("swapped", "sampled"), k)
@@ -95,6 +146,8 @@ class Drawn:
         if sampled:
             rate = min(self.number(1e-8, 0.999, (1e-4, 0.5)), 0.999)
         kind = name.removeprefix("sampled ")
+        if kind in ("discrete_gaussian", "discrete_laplace", "bounded_range", "best_of_loss"):
+            return replace(self.later(kind, k), rate=rate)
         if kind == "gaussian":
             # noise that makes k rounds worth a question
             size = (k**0.5 if self.rng.random() < 0.5 else 1.0) * (rate if k > 100 else 1.0)
@@ -124,12 +177,17 @@ class Drawn:
 def draw(seed, index, namespace):
     """The query of this index: mechanisms by shape, then a method and a point for it."""
     rng = np.random.default_rng([seed, index])
-    weights = np.array([weight for weight, _ in SHAPES], dtype=float)
-    names = SHAPES[rng.choice(len(SHAPES), p=weights / weights.sum())][1]
+    shapes = LATER if index % EIGHTH == EIGHTH - 1 else SHAPES
+    weights = np.array([weight for weight, _ in shapes], dtype=float)
+    names = shapes[rng.choice(len(shapes), p=weights / weights.sum())][1]
     drawn = Drawn(rng)
     few = len(names) > 1 and rng.random() < 0.4
-    parts = tuple(drawn.part(n, int(rng.integers(1, 4)) if few else drawn.rounds()) for n in names)
-    method = rng.choice(["delta", "epsilon", "tradeoff", "renyi"], p=[0.42, 0.4, 0.1, 0.08])
+    if names == ("schedule",):
+        parts, odds = drawn.schedule(), [0.5, 0.5, 0.0, 0.0]
+    else:
+        k = [int(rng.integers(1, 4)) if few else drawn.rounds() for _ in names]
+        parts, odds = tuple(map(drawn.part, names, k)), [0.42, 0.4, 0.1, 0.08]
+    method = rng.choice(["delta", "epsilon", "tradeoff", "renyi"], p=odds)
     return lambda: Query(parts, str(method), _point(drawn, parts, str(method), namespace))
 
 

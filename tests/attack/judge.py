@@ -44,6 +44,7 @@ class Verdict:
     memory: float = 0.0
     refused: bool = False
     truth: str = ""
+    doubt: float = 0.0  # of the oracle's delta, relative
 
 
 def ask(query, namespace):
@@ -105,7 +106,7 @@ def judge(verdict, oracle=None):
         {"delta": _delta, "epsilon": _epsilon, "tradeoff": _tradeoff, "renyi": _renyi}[
             verdict.query.method
         ](verdict, oracle)
-        verdict.oracle = oracle.name
+        verdict.oracle, verdict.doubt = oracle.name, oracle.doubt
     except (TooLongError, OverflowError, MemoryError, RecursionError):
         verdict.oracle = "none"
     return verdict

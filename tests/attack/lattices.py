@@ -10,7 +10,7 @@ not lie above the first, which is a bound.
 """
 
 from functools import lru_cache
-from math import ceil, exp, log, sqrt
+from math import ceil, exp, log, log2, sqrt
 
 import numpy as np
 import scipy.fft
@@ -25,6 +25,7 @@ __all__ = ["lattice_delta"]
 
 POINTS = 2**15, 2**17
 MOST_ROUNDS = 50_000
+ROUND_OFF = 4 * 2.0**-63
 
 
 def power(base, k):
@@ -150,14 +151,17 @@ class Lattice:
         return found, unit
 
     def at(self, e):
-        """(upper, close) without the infinite losses, and by how much ``close`` was mended."""
+        """(upper, close) without the infinite losses, by how much ``close`` was mended, and the
+        transform's round-off, spread over all points alike. Where few losses exceed e, but those by
+        far, the tilted law is nearly all where none does, and the answer little above that."""
         over = self.loss > e
         gap = self.loss[over] - e
         kernel = -np.expm1(-gap) * np.exp(-self.c * gap)
         front = exp(self.log_size - self.c * e)
         upper, close = (front * float(kernel @ found[over]) for found in (self.upper, self.close))
-        mend = front * self._kink(e)
-        return upper, close + mend, abs(mend)
+        mend, rounds = front * self._kink(e), sum(part.k for part in self.moments.parts)
+        noise = ROUND_OFF * (rounds + log2(self.points)) / sqrt(self.points)
+        return upper, close + mend, abs(mend), front * noise * sqrt(float(kernel @ kernel))
 
     def _kink(self, e):
         """What the kink of (1 - exp(e-L))_+ at e costs the sum over the lattice (Euler and
@@ -206,13 +210,14 @@ def lattice_delta(parts, way, e, near=None):
     coarse, fine = (lattice.at(float(e)) for lattice in _lattices(parts, way, near))
     infinite = 1 - moments_of(parts, way).kept()
     rounding = 1e-13 + 4e-16 * sum(part.k for part in parts)
-    error = abs(coarse[1] - fine[1]) + abs(fine[1]) * rounding
+    noise = coarse[3] + fine[3]
+    error = abs(coarse[1] - fine[1]) + abs(fine[1]) * rounding + noise
     if any(part.kind != "gaussian" for part in parts):  # atoms: the mass at e is not smooth
         error += fine[2]
-    if any(part.swapped for part in parts):  # a kink, and atoms: two lattices may err alike
+    if any(part.swapped or part.counted for part in parts):  # close atoms: both may err alike
         error += abs(fine[0] - fine[1])
     low = fine[1] - error
-    high = min(fine[1] + error, min(coarse[0], fine[0]) * (1 + rounding))
+    high = min(fine[1] + error, min(coarse[0], fine[0]) * (1 + rounding) + noise)
     if not low <= high:
         raise TooLongError
     return infinite + arb((low + high) / 2, (high - low) / 2)

@@ -41,6 +41,11 @@ class Moments:
         self.parts, self.way, self._known = parts, way, {}
         self.laws = {part: finite_law(part, way) for part in parts if part.counted}
 
+    def widen(self, part, c):
+        """As many outcomes of integer noise as E exp(cL) needs."""
+        if part.kind == "discrete_gaussian":
+            self.laws[part] = finite_law(part, self.way, int((abs(c) + 1) * part.sensitivity))
+
     def kept(self):
         """P(L finite)."""
         total = arb(1)
@@ -267,8 +272,7 @@ class Moments:
         return _powers([*weights, rest], [acb(0, g * h).exp() for g in logs])
 
 
-BLOCK = 16
-MOST_WORK = 4e6
+BLOCK, MOST_WORK = 16, 4e6
 
 
 def _powers(weights, turns):

@@ -104,7 +104,7 @@ def log_ratio(u, rate):
     if not np.any(u >= 30):
         return small
     u = np.maximum(u, -600.0)
-    return np.where(u < 30, small, u + log(rate) + np.log1p((1 - rate) / rate * np.exp(-u)))
+    return np.where(u < 30, small, u + np.log(rate) + np.log1p((1 - rate) / rate * np.exp(-u)))
 
 
 def log_sum(x):

@@ -4,6 +4,8 @@
 closed      one step: Gaussian (any k), Laplace, both sampled
 exact       finite pairs and plain Laplace steps: every outcome, every polynomial piece
 binomial    a pair of two outcomes, any k: incomplete beta integrals
+rounds      rounds of one discrete Gaussian: the law of the sum of the noise
+table       few rounds of few outcomes: all pairs
 pair        one step beside a closed form: one integral over that step
 contour     anything whose transform decays: Laplace inversion on two lines
 plain       the same in doubles, of what ball arithmetic has no time for
@@ -20,13 +22,16 @@ from flint import arb, ctx
 from . import closed, pairs
 from .contours import SHORT, contour_delta, saddle
 from .lattices import lattice_delta
+from .mechanisms import finite_law
 from .moments import moments as moments_of
-from .plain import plain_delta
+from .plain import MANY, plain_delta, transform
 from .quadrature import TooLongError
+from .tables import rounds_delta, table_delta, table_size
 
 __all__ = ["Oracle"]
 
 INVERSIONS = {"contour": contour_delta, "plain": plain_delta, "lattice": lattice_delta}
+MOST_PAIRS = 4e8  # of outcomes, in tables whose root is at most this
 GOOD = 1e-7  # relative error of an answer after which no other method is asked
 VAST = 20_000  # rounds
 SHARED = 16  # stretches between two points of a search, each of which shares its lines
@@ -43,9 +48,9 @@ def _normal(parts):
 
 
 def _trivial(part):
-    if part.kind == "response":
-        return part.value[0] == 0
-    return all(p == q for p, q in zip(*part.value, strict=True))
+    if part.kind == "finite":
+        return all(p == q for p, q in zip(*part.value, strict=True))
+    return part.kind == "response" and part.value[0] == 0
 
 
 class Oracle:
@@ -53,10 +58,11 @@ class Oracle:
 
     def __init__(self, parts):
         self.parts = _normal(parts)
-        self.shape = pairs.split(self.parts)
+        self.shape, self.methods = pairs.split(self.parts), ()
         self.name, self._one = self._choose()
-        symmetric = all(p.swapped or p.rate == 1 and p.kind != "finite" for p in self.parts)
-        self.ways = (1,) if symmetric else (1, -1)
+        self.ways = (1,) if all(p.symmetric for p in self.parts) else (1, -1)
+        self.doubt, self._failed = 0.0, set()  # relative, the largest so far; (method, way)
+        self.rounded = any(p.kind == "best_of_loss" for p in self.parts)
 
     def _choose(self):
         parts = self.parts
@@ -65,12 +71,18 @@ class Oracle:
             return "closed", lambda way, e, near: closed.one_step_delta(single, way, e)
         if closed.exact_terms(parts) <= 4000:
             return "exact", lambda way, e, near: closed.exact_delta(parts, way, e, ctx.prec)
+        if single and single.kind == "discrete_gaussian" and single.rate == 1 and single.k < 10**9:
+            return "rounds", lambda way, e, near: rounds_delta(single, float(e))
         if single and single.counted and self._two_sided(single):
             return "binomial", lambda way, e, near: closed.binomial_delta(single, way, e)
+        if table_size(parts) <= MOST_PAIRS:
+            return "table", lambda way, e, near: table_delta(parts, way, float(e))
         if self.shape:
             return "pair", lambda way, e, near: pairs.pair_delta(self.shape, way, e)
         vast = sum(part.k for part in parts) > VAST or len(parts) > 3
         self.methods = ("plain", "contour", "lattice") if vast else ("contour", "plain", "lattice")
+        if len(parts) > MANY:
+            self.methods = ("plain", "lattice") if len(parts) < 40 else ("plain",)
         return "contour", self._inverted
 
     def _inverted(self, way, e, near):
@@ -81,10 +93,12 @@ class Oracle:
             return arb(0).union(arb(mine).exp())
         best = None
         for name in self.methods:
+            if (name, way) in self._failed:
+                continue
             try:
                 found = INVERSIONS[name](self.parts, way, e, near)
             except TooLongError:
-                self.methods = tuple(m for m in self.methods if m != name)
+                self._failed.add((name, way))
                 continue
             if best is None or found.rad() < best.rad():
                 best, self.name = found, name
@@ -97,16 +111,14 @@ class Oracle:
     @lru_cache(maxsize=8)  # noqa: B019
     def _chernoff(self, way, e):
         """log of a bound on delta, if no loss is infinite (0 otherwise)."""
-        moments = moments_of(self.parts, way)
-        if moments.kept() < 1 or e <= 0:
+        law = transform(self.parts, way)
+        if law.kept() < 1 or e <= 0:
             return 0.0
-        return saddle(moments, 1, e)[1]
+        return saddle(law, 1, e)[1]
 
     @staticmethod
     def _two_sided(part):
-        return (part.kind == "response" and not part.swapped) or (
-            part.kind == "finite" and len(part.value[0]) == 2 and min(map(min, part.value)) > 0
-        )
+        return part.size == 2 and all(p > 0 < q for p, q in finite_law(part, 1))
 
     def one_way(self, way, e, near=None):
         """delta of one direction as a ball, e a double."""
@@ -120,6 +132,8 @@ class Oracle:
                 break
         if not found.is_finite():
             raise TooLongError
+        if self.rounded:  # dpnotes is given the same law as doubles
+            found *= arb(1, 1e-12)
         zero = arb(0)
         return found if found >= zero else found.union(zero) if found > -1e-15 else found
 
@@ -135,7 +149,9 @@ class Oracle:
                 found.append(arb(0).union(arb(self._chernoff(way, float(e))).exp()))
         if unknown == len(self.ways):
             raise TooLongError
-        return _most(x.lower() for x in found), _most(x.upper() for x in found)
+        low, high = _most(x.lower() for x in found), _most(x.upper() for x in found)
+        self.doubt = max(self.doubt, float((high - low) / high) if high > 1e-300 else 0.0)
+        return low, high
 
     def renyi(self, alpha):
         """A ball of the divergence of this order > 1, a finite double."""
@@ -146,6 +162,8 @@ class Oracle:
             if moments.kept() < 1:
                 return inf
             c = arb(alpha) - 1
+            for part in self.parts:
+                moments.widen(part, float(c))
             value = next(moments.on_line(c, arb(1), 0.0))[0][1]
             found = value.real.log() / c
             best = found if best is None or found > best else best
@@ -179,7 +197,7 @@ class Oracle:
                 return most
             return most - d if t >= 0 else most - (-arb(e)).exp() * d
 
-        if self.name in ("closed", "exact", "binomial"):
+        if self.name not in ("pair", *INVERSIONS):
             best, t = _highest(line, [2.0**j * self._scale() for j in range(-10, 16)], 80)
         else:
             if "plain" in self.methods:  # cheaper, and sharp enough
@@ -199,7 +217,7 @@ class Oracle:
 
 
 def _highest(line, sizes, steps):
-    """(maximum, place) of a unimodal function, from 0 outwards and then by golden section; the second
+    """(maximum, place) of a unimodal function, from 0 outwards, then by golden section; the second
     argument of ``line`` is a point near the first whose work it may share. The last value, where
     the maximum was found, shares nothing."""
     points = [*(-size for size in reversed(sizes)), 0.0, *sizes]

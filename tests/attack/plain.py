@@ -19,11 +19,12 @@ from .moments import moments as moments_of
 from .nodes import gaussian_nodes, laplace_nodes, legendre, log_ratio, log_sum, swapped_edges
 from .quadrature import TooLongError
 
-__all__ = ["plain_delta"]
+__all__ = ["MANY", "plain_delta", "transform"]
 
 EPS = 2.0**-52
 NATS = 36.0
-MOST_NODES, MOST_WORK = 20_000, 1.5e7
+MOST_NODES, MOST_WORK = 20_000, 2e7
+MANY = 8  # sampled Gaussians, from which on the choice of a line looks at all together
 LOOSE = 0.02  # of an answer that is worth nothing
 
 
@@ -33,7 +34,10 @@ class Plain:
     def __init__(self, parts, way):
         self.parts, self.way = parts, way
         self.moments = moments_of(tuple(p for p in parts if p.counted), way)
-        self._known = {}
+        self._known, self._rough = {}, {}
+        kind = [p for p in parts if p.kind == "gaussian" and p.rate < 1 and not p.swapped]
+        self.many = set(kind)
+        self._columns = list(zip(*((p.value[0], p.rate, float(p.k)) for p in kind), strict=True))
 
     def kept(self):
         return self.moments.kept()
@@ -77,8 +81,27 @@ class Plain:
     # ------------------------------------------------------------ at real arguments
 
     def log_real(self, c):
-        """log E exp(cL; L finite)."""
-        return self.real(c)[0]
+        """log E exp(cL; L finite); of schedules only as precisely as the choice of a line needs."""
+        if len(self.many) < MANY:
+            return self.real(c)[0]
+        if c not in self._rough:
+            rest = sum(p.k * self._real(p, c)[0] for p in self.parts if p not in self.many)
+            self._rough[c] = rest + self._together(c)
+        return self._rough[c]
+
+    def _together(self, c):
+        """K(c) of many sampled Gaussians on one mesh of x/sigma."""
+        sigma, rate, k = (np.array(x)[:, None] for x in self._columns)
+        power = c + 1 if self.way > 0 else -c
+        low, high = -9 * sigma + min(power, 0.0), 9 * sigma + max(power, 0.0)
+        count = ceil(float(np.max((high - low) / sigma)) / 0.4)
+        if count * len(k) > 2e6:
+            raise TooLongError
+        x = low + (high - low) * np.linspace(0, 1, count)
+        log_w = -0.5 * (x / sigma) ** 2 + power * log_ratio((x - 0.5) / sigma**2, rate)
+        top = log_w.max(axis=1, keepdims=True)
+        size = top + np.log(np.exp(log_w - top).sum(axis=1, keepdims=True))
+        return float((k * (size + np.log((x[:, 1:2] - low) / sigma / sqrt(2 * pi)))).sum())
 
     def real(self, c):
         """(log E exp(cL), its round-off, mean and variance of L under that tilt)."""
@@ -199,9 +222,9 @@ class Line:
         law.fits(c, self.h * count, count)
         while True:
             self._fill(count)
-            if self.log_cut + self.size - c * e < log_tail - NATS or 4 * count > MOST_NODES:
+            if self.log_cut + self.size - c * e < log_tail - NATS or 2 * count > MOST_NODES:
                 break
-            count *= 4
+            count *= 2
             try:
                 law.fits(c, self.h * count, count)
             except TooLongError:
@@ -215,7 +238,8 @@ class Line:
         self.kernel[0] /= 2
         measured = float(self.log_phi.real[-(count // 4) :].max())
         bound, y = self.law.ceiling(self.c, measured), self.y[-1]
-        ends = y * np.concatenate([np.geomspace(1, 1e4, 400), [1e300]])
+        pieces = 60 if len(self.law.parts) > MANY else 400
+        ends = y * np.append(np.geomspace(1, 1e4, pieces), 1e300)
         pieces = [
             bound(a, b) + log(max(1 / a - 1 / b, 1e-300))
             for a, b in zip(ends.tolist(), ends[1:].tolist(), strict=False)
@@ -235,13 +259,14 @@ class Line:
 
 
 @lru_cache(maxsize=8)
-def _plain(parts, way):
+def transform(parts, way):
+    """The Plain of these parts, with what it has computed so far."""
     return Plain(parts, way)
 
 
 @lru_cache(maxsize=64)
 def _lines(parts, way, e):
-    law = _plain(parts, way)
+    law = transform(parts, way)
     mean, variance = law.real(-1e-9)[2:]
     side = 1 if e >= mean - sqrt(variance) else -1
     c, log_tail = saddle(law, side, e)
@@ -256,7 +281,7 @@ def _lines(parts, way, e):
 
 def plain_delta(parts, way, e, near=None):
     """A ball of delta in one direction; lines drawn for `near` are reused."""
-    law, e = _plain(parts, way), float(e)
+    law, e = transform(parts, way), float(e)
     kept = law.kept()
     if kept < 1e-16:
         return arb(1).union(1 - kept)

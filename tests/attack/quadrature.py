@@ -5,11 +5,15 @@ from functools import lru_cache
 
 from flint import arb, ctx
 
-__all__ = ["adaptive", "panels", "rule"]
+__all__ = ["OutOfTimeError", "TooLongError", "adaptive", "panels", "rule"]
 
 
 class TooLongError(Exception):
-    """The oracle would need too long."""
+    """This way needs too long: another may not."""
+
+
+class OutOfTimeError(BaseException):
+    """The oracle's time is over: not to be caught where other ways are tried."""
 
 
 @lru_cache(maxsize=8)

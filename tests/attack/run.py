@@ -14,7 +14,7 @@ from tqdm import tqdm
 from .draws import draw
 from .judge import Query, Verdict, ask, judge
 from .mechanisms import rename
-from .quadrature import TooLongError
+from .quadrature import OutOfTimeError
 
 __all__ = ["attack", "report"]
 
@@ -52,14 +52,14 @@ def _child(pipe, tasks_seed):
         except Runaway:
             verdict = Verdict(query, misses=[f"timeout, {ANSWER_SECONDS} s allowed"])
         pipe.send(("answered", verdict))
-        _limited(ORACLE_SECONDS, TooLongError)
+        _limited(ORACLE_SECONDS, OutOfTimeError)
         try:
             judge(verdict)
-        except TooLongError:
+        except OutOfTimeError:
             verdict.oracle = "none"
         except Exception as error:
             verdict.oracle = f"none: {type(error).__name__} {error}"
-        _limited(0, TooLongError)
+        _limited(0, OutOfTimeError)
         pipe.send(("judged", verdict))
 
 
@@ -178,4 +178,6 @@ def report(verdicts):
     used = defaultdict(int)
     for verdict in verdicts:
         used[verdict.oracle] += 1
-    print("\noracles:", ", ".join(f"{name} {n}" for name, n in sorted(used.items())))
+    loose = [sum(v.doubt > limit for v in verdicts) for limit in (1e-9, 1e-4, 1e-1)]
+    print("\nverdicts by a delta known to no better than 1e-9, 1e-4, 1e-1 of itself:", *loose)
+    print("oracles:", ", ".join(f"{name} {n}" for name, n in sorted(used.items())))

@@ -10,17 +10,24 @@ import dpnotes as dp
 from attack import closed, judge, pairs, run
 from attack.cases import CASES
 from attack.contours import contour_delta
-from attack.draws import draw
+from attack.draws import EIGHTH, KINDS, draw
 from attack.judge import Query, Verdict, ask
 from attack.lattices import lattice_delta
-from attack.mechanisms import Part
+from attack.mechanisms import NAMES, Part
 from attack.oracles import Oracle
-from evidence import holds
+from attack.plain import plain_delta
+from attack.quadrature import TooLongError
+from attack.tables import rounds_delta, table_delta
+from evidence import holds, must_fail
 
 NAMESPACE = {"dp": dp, "inf": float("inf")}
 GAUSSIAN = (Part("gaussian", (1.3,), 4),)
 LAPLACES = (Part("laplace", (2.0,), 2), Part("response", (0.7,), 3))
 SAMPLED = (Part("laplace", (3.0,), 1, 0.1), Part("gaussian", (2.0,), 1, 0.05))
+INTEGERS = (Part("discrete_gaussian", (0.4, 1), 3),)
+MANY_ROUNDS = (Part("laplace", (30.0,), 10**6), Part("gaussian", (4.0,), 3))
+SCHEDULE = tuple(Part("gaussian", (1.0 + 0.1 * i,), 1 + i, 0.02) for i in range(9))
+FEW_JUMPS = (Part("gaussian", (0.6840612207,), 11, 1.6546e-6),)
 RESPONSES = (Part("response", (1e-5,), 10**10),)
 ORACLES = {
     "closed": lambda parts, e: closed.one_step_delta(parts[0], 1, e),
@@ -29,6 +36,9 @@ ORACLES = {
     "pair": lambda parts, e: pairs.pair_delta(pairs.split(parts), 1, e),
     "contour": lambda parts, e: contour_delta(parts, 1, e),
     "lattice": lambda parts, e: lattice_delta(parts, 1, e),
+    "plain": lambda parts, e: plain_delta(parts, 1, e),
+    "rounds": lambda parts, e: rounds_delta(parts[0], float(e)),
+    "table": lambda parts, e: table_delta(parts, 1, e),
 }
 AGREE = [
     ("closed", "contour", GAUSSIAN, 1.7),
@@ -39,6 +49,11 @@ AGREE = [
     ("exact", "lattice", LAPLACES, 1.5),
     ("pair", "lattice", SAMPLED, 0.1),
     ("pair", "contour", (Part("gaussian", (1.1,)), Part("laplace", (2.0,), 2)), 1.0),
+    pytest.param("contour", "plain", MANY_ROUNDS, 700.0, marks=pytest.mark.slow),
+    pytest.param("lattice", "plain", SCHEDULE, 0.9, marks=pytest.mark.slow),
+    ("table", "rounds", INTEGERS, 6.0),
+    ("exact", "table", LAPLACES[1:], 1.5),
+    ("exact", "table", (Part("discrete_laplace", (3.0, 2), 3, 0.3),), 0.2),
 ]
 
 
@@ -48,6 +63,37 @@ def test_oracles_agree(one, other, parts, e):
     first, second = (ORACLES[name](parts, arb(e)) for name in (one, other))
     holds(first.overlaps(second), f"{one} {first}, {other} {second}")
     holds(second.rad() < 1e-4 * second.mid(), "with few doubts")
+
+
+def test_few_jumps_leave_the_lattice_a_doubt():
+    """All but 1e-17 of the tilted law is where nobody was sampled: round-off of the transform was
+    taken for a wrong interval. The truth is k times the curve of one round and two terms more."""
+    try:
+        found = lattice_delta(FEW_JUMPS, 1, arb(0.12418827707315101))
+    except TooLongError:
+        return
+    holds(found.contains(arb(4.16456e-18)), str(found))
+
+
+BOUNDS = {  # cells chosen inside, not laws that a definition gives: tests of their own pages
+    "random_allocation",
+    "sampled_group",
+    "sampled_substitution",
+    "shuffled_floor",
+}
+
+
+def test_every_public_loss_is_in_a_draw():
+    """A constructor of losses that no setting draws fails here."""
+    public = {name for name in dp.__dir__() if "PrivacyLoss" in _returns(getattr(dp, name))}
+    drawn = {NAMES.get(kind, kind) for kind in KINDS} | {"subsample", "subsample_substitution"}
+    holds(public - BOUNDS <= drawn, f"in no draw: {public - BOUNDS - drawn}")
+    must_fail(holds, public | {"new"} <= drawn | BOUNDS)
+    assert BOUNDS <= public
+
+
+def _returns(found):
+    return str(getattr(found, "__annotations__", {}).get("return", "")) if callable(found) else ""
 
 
 def test_an_oracle_leaves_no_part_out():
@@ -171,11 +217,12 @@ def test_cases_of_the_reviews(case):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("index", range(40))
+@pytest.mark.parametrize("index", [*range(40), *range(47, 47 + 16 * EIGHTH, EIGHTH)])
 def test_a_fixed_draw(index):
     query = draw(20, index, NAMESPACE)()
     verdict = ask(query, NAMESPACE)
-    quick = ("closed", "exact") if query.method == "tradeoff" else ("closed", "exact", "binomial")
+    quick = ("closed", "exact", "rounds")
+    quick = quick if query.method == "tradeoff" else (*quick, "binomial", "table")
     if query.parts and Oracle(query.parts).name in quick:
         judge.judge(verdict)
     assert not without_clock(verdict), query.code()
