@@ -18,6 +18,7 @@ __all__ = ["calibrate"]
 
 MOST_STEPS = 10**12
 NEAR, SAME = 0.03, 1e-13  # of log x: the root by the saddle point, and the root
+LEAST = 1e-16  # of an excess
 AWAY, ENOUGH = 0.2, 1e-8  # how far a line is followed; a step of secants after which none is needed
 
 
@@ -47,8 +48,9 @@ def calibrate(family: Callable[[float], PrivacyLoss], epsilon: float, delta: flo
     asked, target = cache(asked), log(delta)
 
     def excess(x):
-        found = asked(x)._delta_if_below(epsilon, delta)
-        return (log(found) if found > 0 else -inf) - target
+        found = asked(x)._most_delta(epsilon, delta)
+        share = (log(found) if found > 0 else -inf) - target
+        return max(share, LEAST) if found > delta else min(share, 0.0)  # logarithms are rounded
 
     @cache
     def rough(x):
@@ -61,7 +63,7 @@ def calibrate(family: Callable[[float], PrivacyLoss], epsilon: float, delta: flo
 
     if _served(asked, 1.5) is None and _served(asked, 2) is not None:
         return _most_steps(excess, *_followed_steps(sharp, _least_too_many(rough)))
-    way = _direction(rough)
+    way = _direction(rough, target)
     return exp(way * _refined(*(_of_log(f, way) for f in (excess, rough, sharp))))
 
 
@@ -147,15 +149,17 @@ def _served(answer, x):
         return None
 
 
-def _direction(rough):
+def _direction(rough, target):
     """1 if the family loses less privacy for larger numbers, -1 if it loses more: from 1 outwards
-    to the first number at which delta is another one (near 1, all may be 0, or 1)."""
+    to the first number at which delta is another one, and one of both is not near 1, where the
+    saddle point is only roughly right; or just another one."""
     first = rough(1.0)
-    for power in (1, 2, 4, 8, 16, 32):
-        for x in (2.0**power, 2.0**-power):
-            found = _served(rough, x)
-            if found is not None and found != first:
-                return 1 if (found < first) == (x > 1) else -1
+    for small in (-1.0 - target, inf):
+        for power in (1, 2, 4, 8, 16, 32):
+            for x in (2.0**power, 2.0**-power):
+                found = _served(rough, x)
+                if found not in (None, first) and min(found, first) < small:
+                    return 1 if (found < first) == (x > 1) else -1
     return 1
 
 

@@ -116,10 +116,6 @@ class Between(SampledGaussian):
         spend(TABLE * z.size * len(law.loss))
         return log_sum_exp(law.log_p + np.multiply.outer(z, law.loss))
 
-    @lru_cache(maxsize=64)  # noqa: B019
-    def cumulant_at(self, c):
-        return super().cumulant_at(c) if self.low < 0 else float(self.cumulant(np.array([c]))[0])
-
     def cumulant_noise(self, c):  # K of so small a mass is a large number
         return super().cumulant_noise(c) if self.low < 0 else 0.0
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .law import MOMENT, exp_excess, log_moment, moment_noise
+from .law import MOMENT, TABLE, exp_excess, log_moment, log_sum_exp, moment_noise
 from .work import spend
 
 __all__ = []
@@ -47,8 +47,12 @@ class Moments:
         return float(terms.sum()), float(terms @ (sizes + np.abs(w))), top
 
     def at(self, c):
-        """K(c) and a bound on its round-off in EPS: ``law.log_moment``, ``law.moment_noise``."""
+        """K(c) and a bound on its round-off in EPS, beyond 8 EPS of K itself: ``law.log_moment``,
+        ``law.moment_noise``."""
         law = self.law
+        if law.infinite > 0.5:  # a small mass is no difference from 1
+            spend(TABLE * len(law.loss))
+            return float(log_sum_exp(law.log_p + c * law.loss)), 0.0
         mean, first, top = self._first
         rest, noise, highest = self._excess(c * law.loss)
         moment = c * (mean + law.gap) - law.infinite + rest

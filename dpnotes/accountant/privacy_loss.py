@@ -70,19 +70,19 @@ class PrivacyLoss:
 
     def _worst_delta(self, epsilon, enough=np.inf):
         """(low, value, high); a direction that Chernoff's bound rules out is not computed, nor one
-        that would only make a value larger that is more than enough."""
+        that would only make an upper end larger that is more than enough."""
         first, *others = self._directions
         with limited(QUERY):
             with shared(len(self._directions)):
                 found = first.delta(epsilon)
             for way in others:
-                if found[1] <= enough and not way.certainly_below(epsilon, found[0]):
+                if found[2] <= enough and not way.certainly_below(epsilon, found[0]):
                     found = tuple(map(max, found, way.delta(epsilon)))
         return found
 
-    def _delta_if_below(self, epsilon, enough):
-        """delta(epsilon), or if that is more than enough, a number in between."""
-        return self._worst_delta(epsilon, enough)[1]
+    def _most_delta(self, epsilon, enough):
+        """The upper end of delta(epsilon), or if that is more than enough, a number in between."""
+        return self._worst_delta(epsilon, enough)[2]
 
     def _roughly(self, epsilon):
         """log delta(epsilon) of one direction, for the searches of ``calibrate``."""

@@ -51,7 +51,8 @@ def test_moments_are_the_sums_over_the_steps(shape, side):
             each = np.array([k * step.cumulant_at(c) for step, k in parts])
             equal(found.cumulant_at(c), each.sum(), rtol=1e-13)
             noise = sum(k * step.cumulant_noise(c) for step, k in parts)
-            equal(found.cumulant_noise(c), noise, rtol=1e-4)
+            # of a bound: a step alone may take more nodes, each with a smaller weight
+            equal(found.cumulant_noise(c), noise, rtol=1e-2)
         some = z[z < 100]
         alone = sum(k * np.array(step.derivatives(some)) for step, k in parts)
         equal(found.derivatives(some), alone, rtol=1e-9, atol=1e-13 * sum(k for _, k in parts))
