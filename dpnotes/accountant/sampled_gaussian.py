@@ -40,6 +40,7 @@ ANGLES = np.concatenate([TINY, SMALL, [1.4, 1.9, 2.4]])  # d / sigma^2 of the st
 TURNS = (42.0, 12.0)  # heights times the angle, from which on a line is lifted
 QUADRATURE = 60.0  # exp(-60) of the moment is the error of the mesh: times 1e12 rounds, 1e-14
 VALUE, SHIFT, BOUND = 40, 150, 15  # work of the density at a node, beside it, of a bound on it
+NOISY = 3.0  # log of the sum of moduli, from which on a line is not lifted: round-off grows by it
 SHORT = 400  # nodes, below which no line is lifted to save some
 KNOWN = 2048  # small answers that are kept: a schedule has hundreds of steps
 MANY = 20_000  # nodes, beyond which each real z has a quadrature of its own
@@ -206,7 +207,7 @@ class SampledGaussian(Step):
                 continue
             room, size = 2 * pi * self.sigma**2 * (ANGLES - angle), shifted.log_bound(edge)
             lifted = min(plain, widest(room, size), widest(-room, size))
-            if lifted > best[0]:
+            if lifted > best[0] and size[ANGLES == angle] < NOISY:
                 size = shifted.log_bound(edge, -1)
                 best = max(best, (min(lifted, widest(strips, size)), edge, angle))
         return best
@@ -286,7 +287,8 @@ class SampledGaussian(Step):
         first = weights.sum()
         value, noise = mean_phase(weights / first, loss, sizes, y - y[0])
         noise += 4 * EPS * np.linalg.norm(weights * sizes) / abs(first) * np.exp(-value.real)
-        return value + np.log(first), noise
+        value += np.log(first)
+        return value - 2j * pi * np.round(value.imag / (2 * pi)), noise
 
     def ceiling(self, c):
         """The least of the bounds along x + i sigma^2 angle: the phase exp(iyL) becomes
