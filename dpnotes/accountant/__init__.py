@@ -3,8 +3,8 @@
 ``privacy_loss`` (the object, both directions) -> ``direction`` (infinite losses, which method) ->
 the exact methods ``one_step``, ``finite_sums``, ``two_losses``, ``discrete_gaussian``,
 ``laplace_sums`` (with ``kept`` and ``binomial``) and the numerical ones, ``inversion`` with
-``contour`` (with ``lines``), ``jumps`` (with ``mixtures``), ``lattice`` (with ``convolution``) -> ``step``, ``laplace``,
-``sampled_gaussian`` with ``tilted``, ``symmetrised`` (the kinds of loss), ``schedule`` with
+``contour`` (with ``lines``), ``jumps`` (with ``mixtures``), ``lattice`` (with ``convolution``) ->
+``step``, ``laplace``, ``sampled_gaussian`` with ``tilted``, ``symmetrised`` (the kinds of loss), ``schedule`` with
 ``windows`` and ``rows`` (many sampled Gaussians as one, for lines) -> ``law`` (quadrature) with
 ``phases`` (sums of turns).
 ``many`` and ``array_sums`` answer whole curves, ``enclosure`` joins answers; ``tradeoff`` (with
