@@ -3,9 +3,10 @@
 ``privacy_loss`` (the object, both directions) -> ``direction`` (infinite losses, which method) ->
 the exact methods ``one_step``, ``finite_sums``, ``two_losses``, ``discrete_gaussian``,
 ``laplace_sums`` (with ``kept`` and ``binomial``) and the numerical ones, ``inversion`` with
-``contour``, ``jumps``, ``lattice`` (with ``convolution``) -> ``step``, ``laplace``,
-``sampled_gaussian`` with ``tilted``, ``symmetrised`` (the kinds of loss), ``schedule`` with
-``windows`` and ``rows`` (many sampled Gaussians as one, for lines) -> ``law`` (quadrature).
+``contour`` (with ``lines``), ``jumps`` (with ``mixtures``), ``lattice`` (with ``convolution``) ->
+``step``, ``laplace``, ``sampled_gaussian`` with ``tilted``, ``symmetrised`` (the kinds of loss), ``schedule`` with
+``windows`` and ``rows`` (many sampled Gaussians as one, for lines) -> ``law`` (quadrature) with
+``phases`` (sums of turns).
 ``many`` and ``array_sums`` answer whole curves, ``enclosure`` joins answers; ``tradeoff`` (with
 ``near``) and ``calibrate`` ask them. ``work`` bounds what a query may cost.
 
@@ -24,7 +25,8 @@ MODEL, with budgets above what was observed (EPS is 2^-52, and the page accounti
    plus EPS times the terms that K is a sum of, each times 8 and the size of its exponent
    (``law.moment_noise``); Chernoff's bounds leave 1e-12 of K;
 3. the round-off of the losses along a line is independent between its terms, 4 EPS times their
-   norm, up to a common part of 4 EPS times their sum (``law.mean_phase``);
+   norm, up to a common part of 4 EPS times their sum (``law.mean_phase``), and that of the angles
+   y L half a unit; Taylor's series in a transform leaves 0.01 EPS (``phases.POWERS``);
 4. the quadrature over outcomes: at a real tilt the mesh is min(0.69 width, 0.42 sigma^2), for an
    error near exp(-40) of K, which 2 covers (``sampled_gaussian._spacing``); along a line it comes
    from the bound 2 N(d)/(exp(2 pi d/h) - 1) <= exp(-60) N, with N(d) summed on that mesh

@@ -21,7 +21,7 @@ import numpy as np
 from .._scipy import ndtr
 from . import contour, one_step
 from .law import TABLE, Law, gauss, log_sum_exp
-from .mixtures import Factor, Table
+from .mixtures import LEAST, Factor, Table
 from .sampled_gaussian import SampledGaussian
 from .tilted import Tilted
 from .work import left, spend, within
@@ -39,8 +39,7 @@ CHOICE = 8_000  # and to see whether it matters
 WEIGHT = 120, 600  # work of the share of one outcome, real or complex
 SEVERAL = 8  # terms: then delta is reached by more than one jump
 MOST_TERMS, CROWDED = 120, 32
-MOST = 0.7  # of the work that is left, for one line and for one attempt
-LEAST = 1e7  # and with less than this none is made
+EACH = 0.85  # of the work that is left is for one attempt
 
 
 def between(a, b):
@@ -223,16 +222,17 @@ class Lines:
 
 def draw(parts, epsilon, log_delta):
     """Lines for delta near (e, delta), or None where one can't be drawn, or nothing jumps."""
-    attempts = list(product(SPANS, SHARES))
+    cuts = sorted({min(share * epsilon, LARGE) for share in SHARES}, reverse=True)
+    attempts = list(product(SPANS, cuts))
     if not any(may_jump(step) for step, _ in parts):  # then all are the same plain line
         attempts = attempts[:1]
     best = None
-    for span, share in attempts:
-        if (found := split(parts, min(share * epsilon, LARGE), span, log_delta)) is None:
+    for span, cut in attempts:
+        if (found := split(parts, cut, span, log_delta)) is None:
             continue
         if len(found[0]) > CROWDED:  # wider classes are fewer
-            found = split(parts, min(share * epsilon, LARGE), SPANS[1], log_delta) or found
-        undrawn, lines = within(MOST * left(), _lines, *found, epsilon, log_delta) or (inf, None)
+            found = split(parts, cut, SPANS[1], log_delta) or found
+        undrawn, lines = within(EACH * left(), _lines, *found, epsilon, log_delta) or (inf, None)
         if lines is not None and undrawn < (best[0] if best else inf):
             best = undrawn, lines
         if undrawn <= log_delta - NOTHING or left() < LEAST:
@@ -251,13 +251,11 @@ def _lines(terms, log_omitted, epsilon, log_delta):
     groups = table.shared(np.flatnonzero(~small), log_delta)
     lines, undrawn = [], -inf
     for at, members in sorted(groups, key=lambda group: -size[group[1]].max()):
-        start = at, epsilon, log_delta
-        line = within(MOST * left(), contour.line, table.mixture(members), 1, start)
-        if line is not None:
-            lines.append(line)
-            continue
-        undrawn = float(np.logaddexp(undrawn, log_sum_exp(size[members])))
-        small[members] = True
+        found = table.lines(at, members, log_delta)
+        lines += found
+        if not found:
+            undrawn = float(np.logaddexp(undrawn, log_sum_exp(size[members])))
+            small[members] = True
         if undrawn > log_delta - BARELY:
             return inf, None
     negligible = tuple(zip(c[small].tolist(), bounds[small].tolist(), strict=True))

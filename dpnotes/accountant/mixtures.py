@@ -12,7 +12,7 @@ import numpy as np
 from . import contour
 from .law import log_sum_exp
 from .step import Step
-from .work import spend
+from .work import left, spend, within
 
 __all__ = []
 
@@ -22,6 +22,9 @@ APART = 0.75  # log of how far the saddle points of terms that share a line are 
 PER_UNIT = 8  # saddle points in a unit of log c
 CHUNK = 24  # of them at a time
 LOWEST = 60.0  # log of how far below its scale c is looked for
+DULL, FEW = 5e-13, 8  # error of a line, beyond which so many terms have lines of their own
+MOST = 0.7  # of the work that is left, for one line
+LEAST = 1e7  # work, with less than which none is begun again
 PRODUCT = 40  # work of one term at one height
 BLOCK = 100_000  # entries of one array at a time
 
@@ -184,22 +187,29 @@ class Table:
         best = np.argmin(bound - self.c * self.epsilon, axis=1)
         return self.c[best], bound[np.arange(len(best)), best]
 
-    def shared(self, left, log_delta):
+    def _front(self):
+        return self.cumulant - self.c * self.epsilon + contour.log_kernel(self.c)
+
+    def home(self, term):
+        """The c of its saddle point."""
+        return float(self.c[self._front()[term].argmin()])
+
+    def shared(self, open_terms, log_delta):
         """[(c, terms)]: each of these terms is at home at one of few c."""
-        front = self.cumulant - self.c * self.epsilon + contour.log_kernel(self.c)
+        front = self._front()
         least = front.min(axis=1, keepdims=True)
         at_home = front <= np.maximum(least + LOOSE, log_delta - SMALL)
         own = self.c[front.argmin(axis=1)]  # a term elsewhere makes a line long and high
         at_home &= np.abs(np.log(self.c) - np.log(own)[:, None]) <= APART
         excess = np.where(at_home, front - least, 0.0)
-        left, found = np.array(left), []
-        while left.size:
-            count = at_home[left].sum(axis=0)
+        rest, found = np.array(open_terms), []
+        while rest.size:
+            count = at_home[rest].sum(axis=0)
             most = np.flatnonzero(count == count.max())
-            best = most[np.argmin(excess[left][:, most].max(axis=0))]
-            here = at_home[left, best]
-            found.append((float(self.c[best]), left[here]))
-            left = left[~here]
+            best = most[np.argmin(excess[rest][:, most].max(axis=0))]
+            here = at_home[rest, best]
+            found.append((float(self.c[best]), rest[here]))
+            rest = rest[~here]
         return found
 
     def mixture(self, members):
@@ -209,3 +219,26 @@ class Table:
         used = np.flatnonzero(self.counts[members].any(axis=0))
         counts = self.counts[np.ix_(members, used)]
         return ((Mixture(tuple(self.steps[i] for i in used), counts, self.logs[members]), 1),)
+
+    def lines(self, at, members, log_delta):
+        """The line of these terms, or, if that is dull, one for each; none if one has none."""
+
+        def drawn(at, terms):
+            start = at, self.epsilon, log_delta
+            return within(MOST * left(), contour.line, self.mixture(terms), 1, start)
+
+        def error(lines):
+            """Of their tails, relative to delta."""
+            sums = np.array([line.sums(self.epsilon) for line in lines])
+            return float(np.exp(np.minimum(sums[:, 0] - log_delta, 0.0)) @ sums[:, 2:].max(axis=1))
+
+        line = drawn(at, members)
+        few = 1 < len(members) <= FEW and left() > LEAST
+        if not few or (line is not None and error([line]) < DULL):
+            return [line] if line is not None else []
+        alone = []
+        for term in members:
+            alone.append(drawn(self.home(term), np.array([term])))
+            if alone[-1] is None:
+                return [line] if line is not None else []
+        return [line] if line is not None and error([line]) <= error(alone) else alone

@@ -15,7 +15,7 @@ __all__ = []
 
 EPS = np.finfo(float).eps
 BLOCK = 250_000  # entries of one array at a time
-TURN, NODE, PRODUCT = 20, 100, 0.6  # work of a turn, of a height, of both
+TURN, NODE, PRODUCT = 45, 100, 0.6  # work of a turn, of a height, of both
 LONG = 10_000_000  # products, beyond which far turns are transformed
 POWERS = 18  # of Taylor's series: (pi/4)^18 / 18! < 0.01 EPS
 FFT_NOISE = 10.0  # norm-wise error of a transform, in EPS

@@ -267,7 +267,8 @@ class SampledGaussian(Step):
         first = weights.sum()
         value, noise = mean_phase(weights / first, loss, sizes, y - y[0])
         noise += 4 * EPS * np.linalg.norm(weights * sizes) / abs(first) * np.exp(-value.real)
-        return value + np.log(first), noise
+        value += np.log(first)
+        return value - 2j * pi * np.round(value.imag / (2 * pi)), noise
 
     def ceiling(self, c):
         """The least of the bounds along x + i sigma^2 angle: the phase exp(iyL) becomes

@@ -24,6 +24,7 @@ SHIFT, BOUND = 150, 15  # work of the density beside a node, of a bound on it
 NEAR = 2  # angles on either side of a guess
 RAISED = range(2, 20)  # of the grid: angles to which a line is lifted
 TURNS = (42.0, 12.0)  # heights times the angle, from which on
+NOISY = 3.0  # log of the sum of moduli, from which on a line is not lifted: round-off grows by it
 ANGLES, LOG_RATIO = ANGLE * RATIO ** -np.arange(float(LAST)), log(RATIO)
 
 
@@ -140,9 +141,12 @@ class Shifted:
 
     def lifted(self, edge, number, sigma, plain):
         """The same for the line at this angle of the grid, for heights from ``edge`` on. The strip
-        below it ends at the real line, where the integral is 1."""
+        below it ends at the real line, where the integral is 1. None (0) where round-off grows."""
         first = max(number - 3, 0)
-        size = np.maximum(self.log_bounds(edge, first, number), 0.0)
+        *size, moduli = np.maximum(self.log_bounds(edge, first, number + 1), 0.0)
+        if not moduli < NOISY:
+            return 0.0
+        size = np.array(size)
         rooms = (ANGLES[first:number] - ANGLES[number]) / (QUADRATURE + size)
         room = min(ANGLES[number] / QUADRATURE, float(rooms.max()))
         return min(plain, 2 * pi * sigma**2 * room)

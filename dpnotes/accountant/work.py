@@ -14,7 +14,7 @@ from math import inf
 __all__ = []
 
 CALL = 50_000  # to begin with
-QUERY = 900_000_000  # for one query, in both directions
+QUERY = 1_000_000_000  # for one query, in both directions
 LINES = 300_000_000  # for the line of one query in one direction
 DRAWN = 100_000_000  # for what one drawing of a trade-off costs
 JUMPS = 600_000_000  # for the lines of its jumps
