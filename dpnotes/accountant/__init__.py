@@ -5,7 +5,7 @@ the exact methods ``one_step``, ``finite_sums``, ``two_losses``, ``discrete_gaus
 ``laplace_sums`` (with ``kept`` and ``binomial``) and the numerical ones, ``inversion`` with
 ``contour``, ``jumps``, ``lattice`` (with ``convolution``) -> ``step``, ``laplace``,
 ``sampled_gaussian`` with ``tilted``, ``symmetrised`` (the kinds of loss), ``schedule`` with
-``windows`` and ``rows`` (many sampled Gaussians as one, for lines) -> ``law`` (quadrature).
+``windows``, ``strips`` and ``rows`` (many sampled Gaussians as one) -> ``law`` (quadrature).
 ``many`` and ``array_sums`` answer whole curves, ``enclosure`` joins answers; ``tradeoff`` (with
 ``near``) and ``calibrate`` ask them. ``work`` bounds what a query may cost.
 

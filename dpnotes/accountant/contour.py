@@ -22,7 +22,7 @@ from math import log, sqrt
 import numpy as np
 
 from .law import EPS
-from .schedule import grouped
+from .schedule import Schedule, grouped
 from .work import spend
 
 __all__ = []
@@ -197,9 +197,13 @@ def is_below(parts, epsilon, log_tail):
     """Whether that bound, over a coarse table of c, shows log delta(e) < log_tail; with room for
     the round-off of K, 1e-15 a round, and of the other terms."""
     c = abscissa(1, scale(parts, 1) - np.arange(0.0, 9.0, 0.5))
-    values = derivatives(parts, c)[0] + chernoff(c) - c * epsilon
-    values += 1e-14 * sum(k for _, k in parts) + 1e-14 * c * epsilon + 1e-12
-    return bool(np.min(values) < log_tail)
+    found, rest = grouped(parts), chernoff(c) - c * epsilon
+    rest += 1e-14 * sum(k for _, k in parts) + 1e-14 * c * epsilon + 1e-12
+    values = derivatives(found, c)[0] + rest
+    best = int(np.argmin(values))
+    rough = any(isinstance(step, Schedule) for step, _ in found)
+    value = total_at(found, float(c[best])) + rest[best] if rough else values[best]
+    return bool(value < log_tail)
 
 
 def chernoff_epsilon(parts, log_tail):
