@@ -181,8 +181,14 @@ def _averaged(one, steps, rule):
 
 def _mean(a, b, share, rule):
     """share a + (1 - share) b for independent a and b, on a new grid of as many cells."""
-    value = np.add.outer(share * a.value, (1 - share) * b.value).ravel()
-    mass = np.multiply.outer(a.mass, b.mass).ravel()
+    value, mass = (
+        _twice(a)
+        if a is b
+        else (
+            np.add.outer(share * a.value, (1 - share) * b.value).ravel(),
+            np.multiply.outer(a.mass, b.mass).ravel(),
+        )
+    )
     mass /= mass.sum()  # else round-off doubles with each doubling
     log_value = np.log(np.maximum(value, 1e-300))
     grid = _grid(log_value, value, mass, len(b.value))
@@ -191,6 +197,14 @@ def _mean(a, b, share, rule):
     p = np.bincount(cell, mass * value, minlength=len(grid) + 1)
     edges = np.concatenate([[0.0], np.exp(grid), [np.inf]])
     return rule(edges, q, p, share * a.lost + (1 - share) * b.lost)
+
+
+def _twice(one):
+    """The mean of two of the same law: each pair of different values counts for both orders."""
+    i, j = np.triu_indices(len(one.value))
+    mass = one.mass[i] * one.mass[j]
+    mass[i != j] *= 2
+    return 0.5 * (one.value[i] + one.value[j]), mass
 
 
 def _grid(log_value, value, mass, size):

@@ -22,7 +22,7 @@ import numpy as np
 
 from .law import EPS
 from .lines import Line, exact_step
-from .schedule import grouped
+from .schedule import Schedule, grouped
 from .work import spend
 
 __all__ = []
@@ -152,11 +152,15 @@ def log_chernoff(parts, epsilon, c):
 
 
 def is_below(parts, epsilon, log_tail):
-    """Whether that bound, over a table of c, shows log delta(e) < log_tail: K is off by 1e-15 k."""
-    c, _, _, cumulant, _ = first_table(grouped(parts), 1)[1]
-    values = cumulant + chernoff(c) - c * epsilon
-    values += 1e-14 * sum(k for _, k in parts) + 1e-14 * c * epsilon + 1e-12
-    return bool(np.min(values) < log_tail)
+    """Whether that bound, over a table of c, shows log delta(e) < log_tail; with room for the
+    round-off of K, 1e-15 a round, and of the other terms."""
+    rounds, parts = sum(k for _, k in parts), grouped(parts)
+    c, _, _, cumulant, _ = first_table(parts, 1)[1]
+    rest = chernoff(c) - c * epsilon + 1e-14 * (rounds + c * epsilon) + 1e-12
+    best = int(np.argmin(cumulant + rest))
+    rough = any(isinstance(step, Schedule) for step, _ in parts)
+    known = total_at(parts, float(c[best])) if rough else cumulant[best]
+    return bool(known + rest[best] < log_tail)
 
 
 def chernoff_epsilon(parts, log_tail):

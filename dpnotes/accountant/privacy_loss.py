@@ -14,6 +14,7 @@ each direction the cheapest exact method answers:
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,9 +44,12 @@ class PrivacyLoss:
 
     def __init__(self, parts: Iterable[tuple[Step, int]]) -> None:
         self._parts = _merged(parts)
+
+    @cached_property
+    def _directions(self):
         other = _merged([(step.flipped(), k) for step, k in self._parts])
         directions = [self._parts] if other == self._parts else [self._parts, other]
-        self._directions = [Direction(parts) for parts in directions]
+        return [Direction(parts) for parts in directions]
 
     def __add__(self, other: PrivacyLoss) -> PrivacyLoss:
         """Both mechanisms, each with its own randomness."""

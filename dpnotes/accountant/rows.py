@@ -4,7 +4,7 @@ The formulas are those of ``law``, and so are their errors. Entries that are no 
 -inf.
 """
 
-from math import sqrt
+from math import log2, sqrt
 
 import numpy as np
 
@@ -81,21 +81,22 @@ def tilted(law, c):
 def line(law, c, y):
     """``law.line_of_law`` and ``law.mean_phase`` of each row; y = 0, h, 2h, ...
 
-    R(ma) = exp(ima) - 1 comes from R(a) by R(a + b) = R(a) + R(b) + R(a) R(b), as a tree whose
-    depth is in ``sizes``."""
+    R(ma) = exp(ima) - 1 comes from R(a) by R(a + b) = R(a) (1 + R(b)) + R(b), in so many steps as
+    are in ``sizes``."""
     weights, loss = tilted(law, c), law.loss
     stride = max(1, int(sqrt(len(y))))
     coarse, step = y[::stride], y[1] - y[0] if len(y) > 1 else 0.0
     spend(loss.size * (PRODUCT * len(y) + TURN * stride) + NODE * len(y) * len(loss))
-    near, far = _turns(step * loss, stride), _turns(stride * step * loss, len(coarse))
-    near[0] = far[0] = 1.0  # where R is 0, a sum over the other
-    rise = (far * weights).transpose(1, 0, 2) @ near.transpose(1, 2, 0)  # (steps, coarse, fine)
+    near = _turns(step * loss, stride, 1.0)
+    far = _turns(stride * step * loss, len(coarse), weights)
+    near[0], far[0] = 1.0, weights  # where R is 0, a sum over the other
+    rise = far.transpose(1, 0, 2) @ near.transpose(1, 2, 0)  # (steps, coarse, fine)
     rise[:, 0, 0] = 0.0
     rise[:, 1:, 1:] += rise[:, 1:, :1] + rise[:, :1, 1:]
     value = rise.reshape(len(loss), -1)[:, : len(y)]
     value = log1p_complex(value.real, value.imag)
     sizes = np.where(weights > 1e-40, np.abs(law.log_p), 0.0) + np.abs(c * loss)
-    sizes += 20 + 2 * np.log2(max(stride, len(coarse)) + 1)
+    sizes += 20 + 2.2 * sqrt(max(stride, len(coarse)))
     moved = (coarse + step * (stride - 1))[:, None, None] * np.abs(loss)
     np.minimum(moved, 2.0, out=moved)
     noise = 4 * np.einsum("csn,sn->sc", moved, weights)
@@ -105,13 +106,20 @@ def line(law, c, y):
     return value, noise * np.exp(-value.real)
 
 
-def _turns(angle, count):
-    """exp(im angle) - 1 for m = 0, 1, ..., count - 1."""
+def _turns(angle, count, weights):
+    """weights * (exp(im angle) - 1) for m = 0, 1, ..., count - 1: by steps of 1, then by longer
+    ones, of about sqrt(count)."""
     found = np.zeros((count, *angle.shape), dtype=complex)
-    if count > 1:
-        found[1] = expm1_i(angle)
+    if count == 1:
+        return found
+    small = large = expm1_i(angle)
+    found[1] = weights * small
+    doublings = round(0.5 * log2(count))
+    for _ in range(doublings):
+        large = large * (2 + large)
+    small, large, stride = 1 + small, 1 + large, 2**doublings
     for m in range(2, count):
-        first, last = found[m // 2], found[m - m // 2]
-        found[m] = first + last
-        found[m] += first * last
+        back, turn = (1, small) if m <= stride else (stride, large)
+        np.multiply(found[m - back], turn, out=found[m])
+        found[m] += found[back]
     return found

@@ -6,33 +6,40 @@ as many nodes share a block. K, its round-off and the bounds on a line of the co
 sums over its steps that ``contour`` takes of single ones.
 
 What differs: how far into the plane a strip is moved is not read from a table for all steps but
-found for each one (any angle gives a bound), and the turns exp(iyL) of a line come from two of
-them by products.
+found for each one (any angle gives a bound); the turns exp(iyL) of a line come from two of them by
+products; what only plans a line, and the sums that bound moduli, have coarser meshes; and so have
+lines, where other steps make an error of one step small.
+
+With T_i of step i on a line in place of f_i = E exp((c+iy)L)/E exp(cL), let abs(f_i) <= exp(-b_i)
+at this height, and D = sum k_i b_i, R = sum k_i. If abs(T_i - f_i) <= e_i <= exp(-b_i)/R and
+e_i <= exp(D - b_i - ROOM)/R, then, changing one factor after another,
+
+    abs(prod T^k - prod f^k) <= sum_i k_i e_i exp(b_i - D) (1 + 1/R)^R <= exp(1 - ROOM).
 """
 
-from dataclasses import dataclass
-from functools import lru_cache
-from math import ceil, log, pi, sqrt
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from math import ceil, inf, log, pi, sqrt
 
 import numpy as np
 
 from . import rows
 from .sampled_gaussian import VALUE, SampledGaussian, mixture
-from .shifted import BOUND, QUADRATURE, SHIFT
 from .step import Step
+from .strips import Tilted
 from .windows import WIDE, Mesh, Windows, blocks, hull, mesh
 from .work import spend
 
 __all__ = []
 
 LEAST = 8  # different steps, from which on they are one
-TURNS = 100_000  # exp(iyL) of a block at a time
+TURNS = 40_000  # exp(iyL) of a block at a time: larger arrays are new pages each time
 LONG = 3000  # nodes along a line, beyond which a step has one of its own
-ANGLE = 2.4  # the largest; the integrand is analytic below pi
 FAR = 16  # times the nodes that one tilt needs: beyond, it has its own
-LIFTS = (0.6, 1.1, 2.0, 5.0)  # angles, relative to the best one by the first two moments
-STRIPS, FINER = np.linspace(0.0, 1.0, 6), (-0.45, 0.45)
+AGAIN = 16  # times the largest tilt asked for, up to which a table's nodes are used again,
+KEPT = 300_000  # if there are no more of them than this
+ROOM = 42.0  # exp(1 - ROOM) is the error of a line's mesh
+HEIGHTS = np.array([0.0, 0.4, 0.6, 0.75, 0.9, 1.0])  # where moduli are bounded to choose it
 
 
 def grouped(parts):
@@ -56,39 +63,6 @@ def schedule(parts):
     return Schedule(steps, sigma, rate, np.array(counts, dtype=float), steps[0].side)
 
 
-class Tilted(NamedTuple):
-    """A block of steps tilted by exp(cL): their weights at the nodes, which sum to 1, the share of
-    the density that is that of the sampled Gaussian, times 1 less it, and moments of that."""
-
-    steps: np.ndarray
-    weights: np.ndarray
-    share: np.ndarray
-    both: np.ndarray
-    sigma: np.ndarray
-    pull: np.ndarray  # the mean of the share
-    turn: np.ndarray  # its variance
-    bend: np.ndarray  # and minus the second derivative of log abs(integrand) across the line
-
-    def log_bound(self, power, y, angle, way=1):
-        """``sampled_gaussian.Shifted.log_bound``, for each step at its own angle."""
-        spend((BOUND + SHIFT // 2) * self.weights.size)
-        a = angle[:, None]
-        turned = 2 * np.sin(a / 2) ** 2
-        exponent = np.log1p(-np.minimum(2 * turned * self.both, 1 - 1e-15))
-        exponent *= 0.5 * power
-        phase = np.arctan2(self.share * np.sin(a), 1 - turned * self.share)
-        exponent -= way * y * phase
-        exponent += 0.5 * (self.sigma[:, None] * a) ** 2
-        known = exponent.max(axis=-1) < 700
-        exponent = np.minimum(exponent, 700.0)
-        excess = np.sum(np.expm1(exponent) * self.weights, axis=-1)
-        size = np.log1p(np.maximum(excess, -0.5))
-        if (small := excess < -0.5).any():
-            mass = np.sum(np.exp(exponent[small]) * self.weights[small], axis=-1)
-            size[small] = np.log(np.maximum(mass, 1e-300))
-        return np.where(known, size, np.inf)
-
-
 @dataclass(frozen=True, eq=False)
 class Schedule(Step):
     """rate * N(1, sigma^2) + (1 - rate) * N(0, sigma^2) against N(0, sigma^2), or with the two
@@ -99,6 +73,7 @@ class Schedule(Step):
     rate: np.ndarray
     k: np.ndarray
     side: int
+    _kept: dict = field(default_factory=dict)
 
     def spread(self):
         return sqrt(sum(k * step.spread() ** 2 for step, k in zip(self.steps, self.k, strict=True)))
@@ -112,21 +87,29 @@ class Schedule(Step):
     def _power(self, c):
         return 1 + c if self.side > 0 else -c
 
-    @lru_cache(maxsize=4)  # noqa: B019
-    def _spans(self, c):
-        spend(2000 * len(self.sigma))
-        return Windows(self.sigma, self.rate, self._power(c)).spans()
+    @cached_property
+    def _rough(self):
+        """The share of the digits of a mesh that leaves an error below 1e-3 in K, or in K over the
+        variance of the loss if that is small."""
+        size = min(1.0, self.spread() ** 2) + 1e-300
+        return min(1.0, (9 + log(self.k.sum() / size)) / 40)
 
-    def _spacing(self, c):
+    @lru_cache(maxsize=4)  # noqa: B019
+    def _spans(self, c, share=1.0):
+        spend(2000 * len(self.sigma))
+        return Windows(self.sigma, self.rate, self._power(c), share).spans()
+
+    def _spacing(self, c, share=1.0):
         """``SampledGaussian._spacing``."""
         sharp, strip = 1 / self.sigma, 0.42 * self.sigma**2
         if self._power(c) < 0:
             off = np.maximum(0.0, -self._spans(c)[0].min(axis=0) - WIDE * self.sigma)
             sharp, strip = sharp * np.sqrt(1 + off / self.sigma**2), 0.23 * self.sigma**2
-        return 2 * pi / np.maximum(9 * sharp, 2 * pi / strip)
+        return 2 * pi / np.maximum(9 * sqrt(share) * sharp, 2 * pi * share / strip)
 
-    def _mesh(self, c, spacing=None):
-        return mesh(self._spans(c), self._spacing(c) if spacing is None else spacing, self.side)
+    def _mesh(self, c, spacing=None, share=1.0):
+        spacing = self._spacing(c, share) if spacing is None else spacing
+        return mesh(self._spans(c, share), spacing, self.side)
 
     def _law(self, found: Mesh, steps):
         """The loss and log p at the nodes of these steps, log p = -inf at what is none."""
@@ -140,20 +123,17 @@ class Schedule(Step):
 
     # ------------------------------------------------------------ moments
 
-    def _table(self, z, measure):
+    def _table(self, z, measure, share):
         """The sums over steps of k times what ``measure(law)`` finds at each z. Nodes for the
         largest z serve all, as far as each needs them; unless that is FAR more than its own."""
         order, left = np.argsort(-z), len(z)
         found = None
         while left:
             at = order[len(z) - left :]
-            c = float(z[at[0]])
-            own, wide = self._mesh(c), mesh(hull(self._spans(c)), self._spacing(c), self.side)
-            if left > 1 and wide.count.sum() > FAR * own.count.sum():
-                wide, at = own, at[:1]
-            for steps in blocks(wide.count):
-                law, lengths = self._law(wide, steps), self._lengths(wide, steps, z[at])
-                sums = measure(law)
+            wide, rows_of, alone = self._hull(float(z[at[0]]), measure, share)
+            at = at[:1] if alone else at
+            for steps, sums in rows_of:
+                lengths = self._lengths(wide, steps, z[at], share)
                 each = [sums(float(z[j]), n) for j, n in zip(at, lengths, strict=True)]
                 each = np.array(each).reshape(len(at), -1, len(steps)) @ self.k[steps]
                 found = np.zeros((len(z), each.shape[1])) if found is None else found
@@ -161,18 +141,35 @@ class Schedule(Step):
             left -= len(at)
         return found.T
 
-    def _lengths(self, wide, steps, z):
+    def _hull(self, c, measure, share):
+        """A Mesh for all tilts up to c, what ``measure`` finds of the law there, block by block,
+        and whether it serves c only. The last one is kept, and used again."""
+        top, *kept = self._kept.get(measure, (-inf,))
+        if c <= top <= AGAIN * max(c, 1.0):
+            return kept
+        own = self._mesh(c, share=share)
+        wide = mesh(hull(self._spans(c, share)), self._spacing(c, share), self.side)
+        count = wide.count.sum()
+        if alone := count > FAR * own.count.sum():
+            wide = own
+        found = ((some, measure(self._law(wide, some))) for some in blocks(wide.count))
+        if not alone and count <= KEPT:
+            found = list(found)
+            self._kept[measure] = c, wide, found, False
+        return wide, found, alone
+
+    def _lengths(self, wide, steps, z, share):
         """How many nodes of a hull each z needs: beyond max(1, 1 + z), or min(0, -z) on the other
         side, the tilted integrand falls at least as fast as the Gaussian."""
         if len(z) == 1:
             return [int(wide.count[steps].max())]
         end = np.maximum(1.0, 1 + z) if self.side > 0 else np.maximum(0.0, z)
-        end = np.add.outer(end, WIDE * self.sigma[steps]) / wide.spacing[steps]
+        end = np.add.outer(end, WIDE * sqrt(share) * self.sigma[steps]) / wide.spacing[steps]
         return np.max(np.ceil(end) - wide.first[steps] + 1, axis=1).astype(int).tolist()
 
     def cumulant(self, z):
         z = np.asarray(z, dtype=float)
-        return self._table(z, rows.cumulants)[0]
+        return self._table(z, rows.cumulants, 1.0)[0]
 
     @lru_cache(maxsize=64)  # noqa: B019
     def cumulant_at(self, c):
@@ -193,7 +190,8 @@ class Schedule(Step):
         return total, noise
 
     def derivatives(self, z):
-        return tuple(self._table(np.asarray(z, dtype=float), rows.derivatives))
+        """K, K' and K'' to 1e-3 (see ``_rough``): enough to plan with."""
+        return tuple(self._table(np.asarray(z, dtype=float), rows.derivatives, self._rough))
 
     def mean(self):
         return sum(k * step.mean() for step, k in zip(self.steps, self.k, strict=True))
@@ -203,7 +201,7 @@ class Schedule(Step):
     @lru_cache(maxsize=2)  # noqa: B019
     def _tilted(self, c):
         """The Tilted blocks of all steps."""
-        found, mesh_of = [], self._mesh(c)
+        found, mesh_of = [], self._mesh(c, self._spacing(c, self._rough))
         for steps in blocks(mesh_of.count):
             law, rate = self._law(mesh_of, steps), self.rate[steps, None]
             weights = rows.tilted(law, c)
@@ -219,44 +217,31 @@ class Schedule(Step):
             found.append(Tilted(steps, weights, share, both, self.sigma[steps], pull, turn, bend))
         return found
 
+    @lru_cache(maxsize=64)  # noqa: B019
+    def _falls(self, c, height):
+        """``Tilted.falls`` of all steps."""
+        found = np.zeros(len(self.k))
+        for block in self._tilted(c) if height else ():
+            found[block.steps] = block.falls(self._power(c), height)
+        return found
+
     def ceiling(self, c):
-        blocks_of, power = self._tilted(c), self._power(c)
-
-        def bound(height):
-            total = 0.0
-            for block in blocks_of:
-                best = height * block.pull / (block.bend + height**2 * block.turn)
-                angles = [np.minimum(lift * np.minimum(best, 1.5), ANGLE) for lift in LIFTS]
-                sizes = [block.log_bound(power, height, angle) for angle in angles]
-                total += float(np.minimum(np.min(sizes, axis=0), 0.0) @ self.k[block.steps])
-            return total
-
-        return bound
+        return lambda height: -float(self._falls(c, height) @ self.k)
 
     @lru_cache(maxsize=4)  # noqa: B019
     def _line_mesh(self, c, band):
-        """The Mesh for heights up to ``band``, by the bounds of ``SampledGaussian._nodes``, without
-        its lift; and which steps need that, for theirs is LONG."""
-        plain, power = self._spacing(c), self._power(c)
+        """The Mesh for heights up to ``band``, and which steps need one of their own, for theirs is
+        LONG."""
+        plain = self._spacing(c)
         if not band:
             return self._mesh(c), np.zeros(len(plain), dtype=bool)
-        spacing = np.zeros(len(plain))
+        heights, spacing = band * HEIGHTS, np.zeros(len(plain))
+        falls = np.array([self._falls(c, height) for height in heights[:-1].tolist()])
+        rest = np.maximum(ROOM - (falls @ self.k)[:, None], 0.0)
+        need = log(2 * self.k.sum()) + falls + rest
         for block in self._tilted(c):
-            bend = block.bend + band**2 * block.turn
-            linear = band * block.pull
-            high = 2 * QUADRATURE / (linear + np.sqrt(linear**2 + 2 * QUADRATURE * bend))
-            low = np.log(np.minimum(0.6 * QUADRATURE / band, 0.5 * ANGLE))
-            high = np.maximum(np.log(np.minimum(1.5 * high, ANGLE)), low + 0.1)
-
-            def widest(place, low=low, high=high, block=block):
-                angle = np.exp(np.minimum(low + place * (high - low), log(ANGLE)))
-                size = np.maximum(block.log_bound(power, band, angle, -1), 0.0)
-                return 2 * pi * block.sigma**2 * angle / (QUADRATURE + size)
-
-            found = np.array([widest(place) for place in STRIPS])
-            best = STRIPS[np.argmax(found, axis=0)]
-            near = [widest(best + way / (len(STRIPS) - 1)) for way in FINER]
-            spacing[block.steps] = np.maximum(found.max(axis=0), np.max(near, axis=0))
+            found = block.spacing(self._power(c), heights[1:], need[:, block.steps])
+            spacing[block.steps] = found
         fine = self._mesh(c, np.maximum(np.minimum(spacing, plain), 1e-300))
         return fine, fine.count > LONG
 
@@ -274,6 +259,7 @@ class Schedule(Step):
             each, error = rows.line(self._law(found, steps), c, y)
             value += self.k[steps] @ each
             noise += self.k[steps] @ error
+        noise += np.exp(np.minimum(1 - ROOM - value.real, 700.0))
         for i in np.flatnonzero(alone):
             each, error = self.steps[i].line(c, y)
             value += self.k[i] * each

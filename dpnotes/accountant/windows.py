@@ -6,6 +6,7 @@ what lies between two parts of it is left out.
 """
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -26,13 +27,14 @@ class Windows:
     sigma: np.ndarray
     rate: np.ndarray
     power: float
+    share: float = 1.0  # of the digits
 
     def spans(self):
         """Intervals of x that hold both laws and the tilted one, as arrays of (5, steps) lower and
         upper ends; they may overlap."""
-        sigma, wide = self.sigma, WIDE * self.sigma
+        sigma, wide = self.sigma, WIDE * sqrt(self.share) * self.sigma
         near, far = self._peaks()
-        floor = np.maximum(self._height(near), self._height(far)) - LEFT_OUT
+        floor = np.maximum(self._height(near), self._height(far)) - LEFT_OUT * self.share
         last = self._edge(np.maximum(far, 0.0), max(self.power, 0.0) + wide, floor)
         valley = self._valley(near, far)
         deep = self._height(valley) < floor

@@ -55,7 +55,8 @@ def test_moments_are_the_sums_over_the_steps(shape, side):
             equal(found.cumulant_noise(c), noise, rtol=1e-2)
         some = z[z < 100]
         alone = sum(k * np.array(step.derivatives(some)) for step, k in parts)
-        equal(found.derivatives(some), alone, rtol=1e-9, atol=1e-13 * sum(k for _, k in parts))
+        size = min(1.0, found.spread() ** 2)
+        equal(found.derivatives(some), alone, rtol=1e-4, atol=1e-3 * size)  # to plan with
         assert found.spread() == pytest.approx(
             sum(k * step.spread() ** 2 for step, k in parts) ** 0.5, rel=1e-13
         )
@@ -84,7 +85,8 @@ def test_lines_are_the_sums_over_the_steps(shape, side, c):
         holds(np.abs(found[0] - value) <= noise + found[1], "the same within both bounds")
         # one bound serves 7 heights, and fewer where a single step has two lines
         near = np.array([noise[i : i + 7].max() for i in range(len(y))])
-        holds(found[1] <= 3 * near + 1e-300, "no bound much above those of single steps")
+        near, left = 3 * near + 1e-300, np.exp(np.minimum(-value.real, 700.0))
+        holds(found[1] <= near + 1e-17 * left, "no bound much above those of single steps")
 
     line = whole.line(c, y)
     check(line)
