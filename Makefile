@@ -16,6 +16,9 @@ GRADER = $(BIN)/python -m assignments.grader
 # a file's tests share what is slow to start, so that they stay in one process
 PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
+# a busy machine may take long to start a kernel
+NBVAL = --nbval --nbval-current-env --nbval-kernel-startup-timeout=900
+
 .PHONY: help book serve offline-zip lab test thorough checks quick bench attack assignments grade \
   gradescope pins newest sbom clean
 
@@ -85,7 +88,7 @@ checks: $(BUILT)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
-	TQDM_DISABLE=1 $(PYTEST) --loadscope-reorder --nbval --nbval-current-env -q _build/jupyter_execute
+	TQDM_DISABLE=1 $(PYTEST) --loadscope-reorder $(NBVAL) -q _build/jupyter_execute
 	$(PYTEST) -m "$(MARKED)" --durations=20 --ignore=tests/claims tests
 
 quick: $(INSTALLED)

@@ -181,7 +181,14 @@ def test_the_trade_off_of_one_round_is_the_highest_line(kind, noise, rate):
         must_fail(check, dp.subsample(getattr(dp, kind)(noise, 2.0), rate).tradeoff)
 
 
-@pytest.mark.parametrize("kind, noise, rate", [case for case in CASES if case[2] > 1e-3])
+@pytest.mark.parametrize(
+    "kind, noise, rate",
+    [
+        pytest.param(*case, marks=pytest.mark.slow if case == ("gaussian", 2.0, 0.01) else ())
+        for case in CASES
+        if case[2] > 1e-3
+    ],
+)
 def test_the_ceiling_is_one(kind, noise, rate):
     step = CALLS[kind](noise, rate)._parts[0][0]
     for c in (-0.4, 0.5, 6.0):

@@ -19,6 +19,7 @@ def cells(file):
 def nbval(folder):
     """The files in a folder, and whether nbval says that a cell of theirs failed."""
     command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "-q", "-rf"]
+    command += ["--nbval-kernel-startup-timeout=900"]
     command += ["-p", "no:cacheprovider", "--rootdir", str(folder), str(folder)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     failed = set(re.findall(r"^FAILED (\S+\.ipynb)::", done.stdout, re.M))

@@ -312,7 +312,7 @@ def test_an_answer_to_an_assignment_is_checked_in_it(python):
         assert found["ok"] == (not message) and message in found["message"]
 
 
-@pytest.mark.parametrize("asked", test_calculator.ASKED[:4])
+@pytest.mark.parametrize("asked", test_calculator.ASKED[1:4])
 def test_the_calculators_answer_in_it_is_that_of_this_process(python, asked):
     """Elsewhere this process's Python stands in for it: to 1e-11, and to all digits shown."""
     query = test_calculator.query_of(asked)
@@ -326,6 +326,8 @@ def test_the_calculators_answer_in_it_is_that_of_this_process(python, asked):
         assert found[part] == expected[part]
     shown = [[(row["name"], row["shown"]) for row in one["rows"]] for one in (found, expected)]
     assert shown[0] == shown[1] and len(shown[0]) > 3
+    if asked != test_calculator.ASKED[1]:
+        return  # a curve is many answers
     curve = "(parts) => python.call('dpnotes.calculator.curve', [{parts}])"
     lines = python.tab.evaluate(curve, found["parts"])
     assert lines == near(calculator.curve({"parts": expected["parts"]}))
