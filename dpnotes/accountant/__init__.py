@@ -4,9 +4,9 @@
 the exact methods ``one_step``, ``finite_sums``, ``two_losses``, ``discrete_gaussian``,
 ``laplace_sums`` (with ``kept`` and ``binomial``) and the numerical ones, ``inversion`` with
 ``contour`` (with ``lines``), ``jumps`` (with ``mixtures``), ``lattice`` (with ``convolution``) ->
-``step``, ``laplace``, ``sampled_gaussian`` with ``tilted``, ``symmetrised`` (the kinds of loss), ``schedule`` with
-``windows`` and ``rows`` (many sampled Gaussians as one, for lines) -> ``law`` (quadrature) with
-``phases`` (sums of turns).
+``step``, ``laplace``, ``sampled_gaussian`` with ``tilted``, ``symmetrised`` (the kinds of loss),
+``schedule`` with ``windows`` and ``rows`` (many sampled Gaussians as one, for lines) -> ``law``
+(quadrature) with ``phases`` (sums of turns).
 ``many`` and ``array_sums`` answer whole curves, ``enclosure`` joins answers; ``tradeoff`` (with
 ``near``) and ``calibrate`` ask them. ``work`` bounds what a query may cost.
 
