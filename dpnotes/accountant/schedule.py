@@ -38,6 +38,7 @@ LONG = 3000  # nodes along a line, beyond which a step has one of its own
 FAR = 16  # times the nodes that one tilt needs: beyond, it has its own
 AGAIN = 16  # times the largest tilt asked for, up to which a table's nodes are used again,
 KEPT = 300_000  # if there are no more of them than this
+ALLOWED = 0.01  # for what coarser meshes leave in sums over all rounds
 ROOM = 42.0  # exp(1 - ROOM) is the error of a line's mesh
 HEIGHTS = np.array([0.0, 0.4, 0.6, 0.75, 0.9, 1.0])  # where moduli are bounded to choose it
 
@@ -226,7 +227,7 @@ class Schedule(Step):
         return found
 
     def ceiling(self, c):
-        return lambda height: -float(self._falls(c, height) @ self.k)
+        return lambda height: ALLOWED - float(self._falls(c, height) @ self.k)
 
     @lru_cache(maxsize=4)  # noqa: B019
     def _line_mesh(self, c, band):
@@ -237,7 +238,7 @@ class Schedule(Step):
             return self._mesh(c), np.zeros(len(plain), dtype=bool)
         heights, spacing = band * HEIGHTS, np.zeros(len(plain))
         falls = np.array([self._falls(c, height) for height in heights[:-1].tolist()])
-        rest = np.maximum(ROOM - (falls @ self.k)[:, None], 0.0)
+        rest = np.maximum(ROOM + ALLOWED - (falls @ self.k)[:, None], 0.0)
         need = log(2 * self.k.sum()) + falls + rest
         for block in self._tilted(c):
             found = block.spacing(self._power(c), heights[1:], need[:, block.steps])
