@@ -31,8 +31,8 @@ MODEL, with budgets above what was observed (EPS is 2^-52, and the page accounti
    error near exp(-40) of K, which 2 covers (``sampled_gaussian._spacing``); along a line it comes
    from the bound 2 N(d)/(exp(2 pi d/h) - 1) <= exp(-60) N, with N(d) summed on that mesh
    (``_nodes``), or for the steps of a schedule together from exp(1 - 42) (``schedule``), with N(d)
-   summed on a mesh that leaves 1e-3 of the log of all rounds, for which 0.01 is allowed; windows end
-   at exp(-60) of the peak. Gauss-Legendre rules, of 16 and 4 nodes, are right to 1e-14 a step
+   summed on a mesh that leaves 1e-3 of the log of all rounds, for which 0.01 is allowed; windows
+   end at exp(-60) of the peak. Gauss-Legendre rules, of 16 and 4 nodes, are right to 1e-14 a step
    (``lattice.CELL_NOISE``);
 5. transforms of a lattice of k rounds: 4 EPS (5 + k) in norm (``FFT_NOISE``); its period keeps
    Chernoff's bound on what is wrapped below 1e-14 of the saddle-point value of delta, and 1e-13 of
