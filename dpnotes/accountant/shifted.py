@@ -23,6 +23,7 @@ QUADRATURE = 60.0  # exp(-60) of the moment is the error of the mesh: times 1e12
 SHIFT, BOUND = 150, 15  # work of the density beside a node, of a bound on it
 NEAR = 2  # angles on either side of a guess
 RAISED = range(2, 20)  # of the grid: angles to which a line is lifted
+LOUD = 1.0  # log of the sum of moduli on a lifted line
 TURNS = (42.0, 12.0)  # heights times the angle, from which on
 ANGLES, LOG_RATIO = ANGLE * RATIO ** -np.arange(float(LAST)), log(RATIO)
 
@@ -153,6 +154,8 @@ class Shifted:
             angle = float(ANGLES[number])
             if 2 * pi * sigma**2 * angle <= QUADRATURE * found.spacing:
                 break
+            if self.log_bounds(0.0, number, number + 1)[0] > LOUD:
+                continue  # what terms there grow by is round-off
             for edge in (turn / angle for turn in TURNS if turn / angle < band):
                 wide = self.lifted(edge, number, sigma, plain)
                 if wide > found.spacing:
