@@ -119,7 +119,11 @@ class SampledGaussian(Step):
             hull = (Tilted(self.sigma, self.rate, power).hull(),)
             if hull[0][1] - hull[0][0] <= FEW * self._mesh(power, hull):
                 return hull
-        return Tilted(self.sigma, self.rate, power).spans()
+        return self._windows(c)
+
+    def _windows(self, c):
+        """As narrow as they can be: a lattice is as fine as its range is short."""
+        return Tilted(self.sigma, self.rate, self._power(c)).spans()
 
     # ------------------------------------------------------------ the mesh
 
@@ -229,13 +233,13 @@ class SampledGaussian(Step):
         return self._moment(c)[1]
 
     def extent(self, reach):
-        spans = self._spans(reach)
+        spans = self._windows(reach)
         ends = self._at(np.array([spans[0][0], spans[-1][1]]), 0.0).loss
         return tuple(np.sort(ends))
 
     def cells(self, spacing, reach, least):
         unit, found = 0.6 * min(self.sigma, 4 * self.sigma**2), []
-        for low, high in self._spans(reach):
+        for low, high in self._windows(reach):
             first, last = np.sort(self.side * self.loss(np.array([low, high])))
             inside = self.outcome(self.side * multiples(spacing, max(first, least), last))
             edges = np.linspace(low, high, int((high - low) / unit) + 2)
