@@ -1,7 +1,7 @@
 """Nodes of quadrature for the moments of sampled steps, in doubles."""
 
 from functools import lru_cache
-from math import ceil, exp, log, pi, sqrt
+from math import ceil, exp, inf, log, pi, sqrt
 
 import numpy as np
 
@@ -110,3 +110,38 @@ def log_ratio(u, rate):
 def log_sum(x):
     top = x.max()
     return float(top + np.log(np.exp(x - top).sum()))
+
+
+def near_one(loss, weight, y):
+    """E exp(iyL) - 1, real and imaginary, to relative accuracy where L is small."""
+    away, shift = np.zeros(len(y)), np.zeros(len(y))
+    size = max(1, 2_000_000 // len(loss))
+    for i in range(0, len(y), size):
+        turn = np.multiply.outer(y[i : i + size], loss)
+        shift[i : i + size] = np.sin(turn) @ weight
+        away[i : i + size] = np.sin(turn / 2) ** 2 @ weight
+    return -2 * away, shift
+
+
+def turned_mean(loss, weight, y):
+    """The same for equally spaced y, by products of turns: quicker, to absolute accuracy."""
+    few = np.exp(1j * y[1] * np.multiply.outer(np.arange(64), loss))
+    found = [few @ (weight * np.exp(1j * start * loss)) for start in y[::64]]
+    found = np.concatenate(found)[: len(y)] - 1
+    return found.real, found.imag
+
+
+def spread(loss, weight):
+    """(height, b): abs(phi(y)) <= exp(-b y^2) up to this height, for losses near their mean."""
+    mean = float(weight @ loss)
+    best = (0.0, 0.0)
+    deviation = sqrt(max(float(weight @ (loss - mean) ** 2), 1e-300))
+    for reach in (6.0, inf):
+        near = np.abs(loss - mean) <= reach * deviation
+        mass, part = float(weight[near].sum()), loss[near]
+        if mass > 0.5:
+            middle = float(weight[near] @ part) / mass
+            bend = 2 / pi**2 * mass * float(weight[near] @ (part - middle) ** 2)
+            found = pi / max(float(np.ptp(part)), 1e-300), bend
+            best = found if found[0] > best[0] else best
+    return best

@@ -16,7 +16,17 @@ from flint import arb
 
 from .contours import lines, saddle
 from .moments import moments as moments_of
-from .nodes import gaussian_nodes, laplace_nodes, legendre, log_ratio, log_sum, swapped_edges
+from .nodes import (
+    gaussian_nodes,
+    laplace_nodes,
+    legendre,
+    log_ratio,
+    log_sum,
+    near_one,
+    spread,
+    swapped_edges,
+    turned_mean,
+)
 from .quadrature import TooLongError
 
 __all__ = ["MANY", "plain_delta", "transform"]
@@ -24,6 +34,7 @@ __all__ = ["MANY", "plain_delta", "transform"]
 EPS = 2.0**-52
 NATS = 36.0
 MOST_NODES, MOST_WORK = 20_000, 2e7
+FEW_ROUNDS = 1000  # of one step, for which absolute accuracy does
 MANY = 8  # sampled Gaussians, from which on the choice of a line looks at all together
 LOOSE = 0.02  # of an answer that is worth nothing
 
@@ -133,7 +144,7 @@ class Plain:
         """Whether there is time for so many nodes."""
         smooth = [p for p in self.parts if not p.plain_gaussian]
         work = count * sum(len(self.law(part, c, height)[0]) for part in smooth)
-        if work > MOST_WORK:
+        if work > MOST_WORK * (10 if max(p.k for p in self.parts) < FEW_ROUNDS else 1):
             raise TooLongError
 
     def along(self, c, y):
@@ -145,17 +156,15 @@ class Plain:
                 continue
             loss, log_p = self.law(part, c, float(y[-1]))
             weight = np.exp(log_p + c * loss - log_sum(log_p + c * loss))
-            away, shift = np.zeros(len(y)), np.zeros(len(y))
-            size = max(1, 2_000_000 // len(loss))
-            for i in range(0, len(y), size):
-                turn = np.multiply.outer(y[i : i + size], loss)
-                shift[i : i + size] = np.sin(turn) @ weight
-                away[i : i + size] = np.sin(turn / 2) ** 2 @ weight
-            lost = np.maximum(-2 * away, -2.0)  # log(1 + lost + i shift), not through abs
+            mean_of = turned_mean if part.k < FEW_ROUNDS and len(y) > 1 else near_one
+            lost, shift = mean_of(loss, weight, y)
+            lost = np.maximum(lost, -2.0)  # log(1 + lost + i shift), not through abs
             square = np.maximum(lost * (2 + lost) + shift**2, 1e-28 - 1)
             near = np.sqrt(1 + square)
             total += part.k * (0.5 * np.log1p(square) + 1j * np.arctan2(shift, 1 + lost))
-            lift = np.minimum(y * float(weight @ np.abs(loss)), 2.0)
+            lift = (
+                2.0 if mean_of is turned_mean else np.minimum(y * float(weight @ np.abs(loss)), 2.0)
+            )
             noise += part.k * 8 * EPS * lift / np.maximum(near, 1e-14)
         return total, noise
 
@@ -176,7 +185,7 @@ class Plain:
                 atoms, rest = atoms - whole, rest - whole
             if part.kind == "gaussian" and not part.swapped:
                 atoms, rest = 0.0, -inf
-            found.append((part.k, *_spread(loss, weight), atoms, rest))
+            found.append((part.k, *spread(loss, weight), atoms, rest))
         smooth = any(p.kind == "gaussian" and not p.swapped and p.rate < 1 for p in self.parts)
 
         def bound(y, end):
@@ -193,27 +202,13 @@ def _lossy(part):
     return part.kind == "finite" and 0.0 in part.value[0] + part.value[1]
 
 
-def _spread(loss, weight):
-    """(height, b): abs(phi(y)) <= exp(-b y^2) up to this height, for losses near their mean."""
-    mean = float(weight @ loss)
-    best = (0.0, 0.0)
-    deviation = sqrt(max(float(weight @ (loss - mean) ** 2), 1e-300))
-    for reach in (6.0, inf):
-        near = np.abs(loss - mean) <= reach * deviation
-        mass, part = float(weight[near].sum()), loss[near]
-        if mass > 0.5:
-            middle = float(weight[near] @ part) / mass
-            bend = 2 / pi**2 * mass * float(weight[near] @ (part - middle) ** 2)
-            found = pi / max(float(np.ptp(part)), 1e-300), bend
-            best = found if found[0] > best[0] else best
-    return best
-
-
 class Line:
     """The terms of the trapezoid sum on one line, and bounds on what is not among them."""
 
     def __init__(self, law, side, c, period, e, log_tail):
         self.law, self.side, self.c, self.h = law, side, c, 2 * pi / period
+        if abs(c) < 1e-100:
+            raise TooLongError
         self.size, self.noise, self.mean, variance = law.real(c)
         variance += 1 / c**2 + 1 / (1 + c) ** 2
         count = max(64, ceil(12 / sqrt(variance) / self.h))
@@ -272,7 +267,7 @@ def _lines(parts, way, e):
     c, log_tail = saddle(law, side, e)
     if log_tail < -745:
         return side, log_tail, None
-    variance = law.real(c)[3] + 1 / c**2 + 1 / (1 + c) ** 2
+    variance = law.real(c)[3] + 1 / max(abs(c), 1e-100) ** 2 + 1 / (1 + c) ** 2
     bound, log_tail = log_tail, log_tail - 0.5 * log(2 * pi * variance) - 3
     (one, c), (two, other), *_ = lines(law, side, c, e, log_tail, NATS, 25.0)
     found = Line(law, side, c, one, e, log_tail), Line(law, side, other, 1.13 * two, e, log_tail)
