@@ -3,12 +3,15 @@
 Each was found by `make mutants`: a change of the code that no other test noticed.
 """
 
+from fractions import Fraction
+
 import mpmath
 import numpy as np
 import pytest
+from scipy import special
 
 import dpnotes as dp
-from dpnotes import stability
+from dpnotes import discrete, stability
 from evidence import at_most, equal, holds, must_fail
 
 
@@ -385,3 +388,52 @@ def test_weights_that_are_right_learn_nothing():
     for query in rng.integers(0, 2, (50, 8)) * 1.0:
         equal(release.answer(query), query.mean())
     assert release.updates == 0
+
+
+# ---------------------------------------------------------------------- audits, draws, training
+
+
+def test_bounds_of_an_event_that_is_always_and_never_seen():
+    n, alarm = 500, 0.02
+    always = (alarm / 2) ** (1 / n)  # each of the two bounds has half of the alarm
+    equal(dp.clopper_pearson(n, n, alarm / 2), (always, 1.0))
+    equal(dp.clopper_pearson(0, n, alarm / 2), (0.0, 1 - always), rtol=1e-10)
+    found = dp.epsilon_from_counts(n, 0, n, 0.25, false_alarm=alarm)
+    equal(found, np.log((always - 0.25) / (1 - always)), rtol=1e-10)
+    equal(dp.mu_from_counts(n, 0, n, false_alarm=alarm), 2 * special.ndtri(always), rtol=1e-10)
+    assert dp.epsilon_from_counts(3, 9, n, false_alarm=alarm) == 0.0
+
+
+def test_an_exponential_is_enclosed_closely():
+    def check(enclosed):
+        for rate in (Fraction(0), Fraction(1, 3), Fraction(1), Fraction(7, 2), Fraction(40)):
+            for bits in (4, 32, 64):
+                low, high, one = enclosed(rate, bits)
+                with mpmath.workdps(120):
+                    value = mpmath.exp(-mpmath.mpf(rate.numerator) / rate.denominator) * one
+                    assert low <= value <= high and (high - low) << bits <= one
+
+    def narrow(rate, bits):
+        low, high, one = discrete.enclosed_exp(rate, bits)
+        return low, high - 2, one
+
+    check(discrete.enclosed_exp)
+    must_fail(check, narrow)
+
+
+def test_the_mean_of_iterates_that_do_not_move_is_the_start():
+    rng = np.random.default_rng(7)
+    start, x, y = rng.normal(size=(2, 2)), rng.uniform(-0.5, 0.5, (20, 2)), np.arange(20) % 2
+    run = dp.dp_sgd(
+        x, y, start, rate=0.3, sigma=1.0, steps=7, batch_size=6, learning_rate=1e-14, rng=rng
+    )
+    equal(run.average, start, rtol=1e-9)
+    equal(run.theta, start, rtol=1e-9)
+
+
+def test_the_range_of_scales_that_are_served():
+    at_most(dp.discrete_gaussian(9999.0).delta(1.0), 1e-299)
+    at_most(dp.discrete_laplace(1e8).epsilon(0.0), 1e-8 * (1 + 1e-9))
+    for family, scale in ((dp.discrete_gaussian, 10_001.0), (dp.discrete_laplace, 1e8 + 0.5)):
+        with pytest.raises(ValueError):
+            family(scale)
