@@ -227,7 +227,7 @@ class Schedule(Step):
         return found
 
     def ceiling(self, c):
-        return lambda height: ALLOWED - float(self._falls(c, height) @ self.k)
+        return lambda height: min(0.0, ALLOWED - float(self._falls(c, height) @ self.k))
 
     @lru_cache(maxsize=4)  # noqa: B019
     def _line_mesh(self, c, band):

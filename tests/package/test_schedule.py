@@ -95,7 +95,7 @@ def test_lines_are_the_sums_over_the_steps(shape, side, c):
     bounds = np.array([ceiling(h) for h in y[1:]])
     at_most(value.real[1:], bounds + 1e-12)
     old = np.array([sum(k * step.ceiling(c)(h) for step, k in parts) for h in y[1::12]])
-    at_most(bounds[::12], 0.6 * old)  # no bound much above those of single steps
+    at_most(bounds[::12], 0.6 * old + schedule.ALLOWED)  # no bound much above those of single steps
     equal(ceiling(0.0), 0.0, atol=1e-12)
 
 
