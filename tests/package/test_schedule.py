@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpnotes as dp
-from dpnotes.accountant import contour, schedule, windows
+from dpnotes.accountant import contour, schedule, strips, windows
 from dpnotes.accountant.direction import Direction
 from dpnotes.accountant.privacy_loss import PrivacyLoss
 from dpnotes.accountant.sampled_gaussian import SampledGaussian
@@ -97,6 +97,26 @@ def test_lines_are_the_sums_over_the_steps(shape, side, c):
     old = np.array([sum(k * step.ceiling(c)(h) for step, k in parts) for h in y[1::12]])
     at_most(bounds[::12], 0.6 * old + schedule.ALLOWED)  # no bound much above those of single steps
     equal(ceiling(0.0), 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_a_mesh_that_is_too_wide_is_noticed(monkeypatch, side):
+    parts, y = drawn("falling", 2, side=side), np.linspace(0.0, 60.0, 200)
+    alone = [(k * step.line(5.0, y)[0], k * step.line(5.0, y)[1]) for step, k in parts]
+    value, noise = (sum(x) for x in zip(*alone, strict=True))
+
+    def check(times):
+        found = strips.Tilted.spacing
+        with monkeypatch.context() as patch:
+            patch.setattr(strips.Tilted, "spacing", lambda *given: times * found(*given))
+            other, error = schedule.schedule(parts).line(5.0, y)
+        near = value.real > -50
+        gap = (other - value)[near]
+        gap = np.expm1(np.minimum(gap.real, 9.0) + 1j * gap.imag)
+        at_most(np.abs(gap), 1.01 * (noise + error)[near])
+
+    check(1.0)
+    must_fail(check, 1.5)
 
 
 @pytest.mark.parametrize("side", [1, -1])
