@@ -10,6 +10,7 @@ import gzip
 import importlib.util
 import json
 import subprocess
+import sys
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
@@ -36,7 +37,9 @@ address = light_address  # test_site.py looks at the page with its formulas
 
 spec = importlib.util.spec_from_file_location("page_shell", ROOT / "site/run/shell.py")
 shell = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(shell)
+with pytest.MonkeyPatch.context() as patch:  # its `myst_nb` is for the page only
+    patch.setitem(sys.modules, "myst_nb", None)
+    spec.loader.exec_module(shell)
 
 PAGE = "chapters/calculator.html"
 GRID = SITE / "_calculator" / "grid.js"
