@@ -103,6 +103,9 @@ class Between(SampledGaussian):
             return ((self.low - REACH * self.width, end),)
         return Tilted(self.sigma, self.rate, self._power(c)).spans(self.high, end)
 
+    def _windows(self, c):
+        return self._spans(c)
+
     def _at(self, x, log_weight):
         law = super()._at(x, log_weight + self._log_weight(x))
         return Law(law.loss, law.log_p, self.masses()[1][0], -self.moved())

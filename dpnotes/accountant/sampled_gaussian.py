@@ -121,8 +121,10 @@ class SampledGaussian(Step):
                 return hull
         return self._windows(c)
 
+    @lru_cache(maxsize=KNOWN)  # noqa: B019
     def _windows(self, c):
-        """As narrow as they can be: a lattice is as fine as its range is short."""
+        """As narrow as they can be: a lattice is as fine as its range is short, and beside the real
+        line what has no weight at an outcome far out may grow."""
         return Tilted(self.sigma, self.rate, self._power(c)).spans()
 
     # ------------------------------------------------------------ the mesh
@@ -154,7 +156,7 @@ class SampledGaussian(Step):
     @lru_cache(maxsize=16)  # noqa: B019
     def _shifted(self, c):
         """The integrand along lines beside the real one, at the nodes for a real tilt."""
-        real = self._real(self._spans(c), self._spacing(c))
+        real = self._real(self._windows(c), self._spacing(c))
         log_w = real.law.log_p + c * real.law.loss
         heavy = log_w > log_w.max() - 400
         spend(SHIFT * len(real.x))
@@ -175,7 +177,7 @@ class SampledGaussian(Step):
             return Lift(plain)
         shifted = self._shifted(c)
         best = Lift(shifted.mesh(band, self.sigma, plain))
-        length = sum(b - a for a, b in self._spans(c))
+        length = sum(b - a for a, b in self._windows(c))
         if best.spacing > 0.7 * plain or length < SHORT * best.spacing:
             return best
         return shifted.best_lift(band, self.sigma, plain, best)
@@ -191,7 +193,7 @@ class SampledGaussian(Step):
 
     def work(self, c, band):
         spacing = self._nodes(c, band).spacing
-        return sum(b - a for a, b in self._spans(c)) / spacing if spacing else np.inf
+        return sum(b - a for a, b in self._windows(c)) / spacing if spacing else np.inf
 
     # ------------------------------------------------------------ the law and its moments
 
@@ -206,9 +208,10 @@ class SampledGaussian(Step):
         return Moments(x, self._at(x, log_weight))
 
     def law(self, reach, band):
-        spans, spacing = self._spans(reach), self._nodes(reach, band).spacing
-        fine = spacing < self._spacing(reach)
-        return self._line_law(spans, spacing) if fine else self._real(spans, spacing).law
+        spacing = self._nodes(reach, band).spacing
+        if spacing < self._spacing(reach):
+            return self._line_law(self._windows(reach), spacing)
+        return self._real(self._spans(reach), spacing).law
 
     @lru_cache(maxsize=4)  # noqa: B019
     def _line_law(self, spans, spacing):
@@ -259,7 +262,7 @@ class SampledGaussian(Step):
     def _lifted_line(self, c, y, angle, band):
         """K(c+iy) - K(c) from the integral along x + i sigma^2 angle: at the lowest of these y,
         where it is small already, and what follows relative to that."""
-        x, log_weight = self._points(self._spans(c), self._nodes(c, band).spacing)
+        x, log_weight = self._points(self._windows(c), self._nodes(c, band).spacing)
         angle *= self.side
         loss = mixed_loss_complex((x - 0.5) / self.sigma**2, angle, self.rate)
         terms = self._power(c) * loss - 0.5 * (x / self.sigma + 1j * self.sigma * angle) ** 2

@@ -24,7 +24,7 @@ SHIFT, BOUND = 150, 15  # work of the density beside a node, of a bound on it
 NEAR = 2  # angles on either side of a guess
 RAISED = range(2, 20)  # of the grid: angles to which a line is lifted
 TURNS = (42.0, 12.0)  # heights times the angle, from which on
-NOISY = 3.0  # log of the sum of moduli, from which on a line is not lifted: round-off grows by it
+NOISY = 0.5  # log of the sum of moduli, from which on a line is not lifted: round-off grows by it
 ANGLES, LOG_RATIO = ANGLE * RATIO ** -np.arange(float(LAST)), log(RATIO)
 
 

@@ -24,6 +24,7 @@ FIRST = 0.65  # of a query's work is for the first direction: the second may be 
 KEPT = 50_000_000  # which no method may use up
 
 _left = ContextVar("left", default=inf)
+_kept = ContextVar("kept", default=KEPT)
 
 
 class ExhaustedError(Exception):
@@ -57,12 +58,16 @@ def limited(units):
 
 def within(units, answer, *arguments):
     """``answer(*arguments)``, or None if that takes more than so many units, or all but the last
-    ``KEPT`` that are left."""
+    ``KEPT`` that are left: those are kept once, not again by a method within a method."""
+    room = units if units <= LAST else min(units, left() - _kept.get())
+    outside = _kept.set(0.0)
     try:
-        with limited(units if units <= LAST else min(units, left() - KEPT)):
+        with limited(room):
             return answer(*arguments)
     except ExhaustedError:
         return None
+    finally:
+        _kept.reset(outside)
 
 
 def shared(ways):
