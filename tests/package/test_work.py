@@ -119,7 +119,23 @@ def test_a_limit_is_kept_inside_and_counts_outside():
         assert work.within(1e8, work.spend, 6e7) is None  # all but ``KEPT``
         work.within(work.LAST, work.spend, 2e7)
         assert work.left() == 1e9 - 9.2e8 - 2 * work.CALL
+    with work.limited(1e9):  # what is kept is kept once
+
+        def inner():
+            return work.within(3e7, lambda: work.left())
+
+        assert work.within(3.5e7, inner) == 3e7
     assert work.left() == np.inf
+
+
+@pytest.mark.parametrize(
+    "sigma, rate, k",
+    [(28.6885, 1.87276e-8, 96), (6.80733, 4.52456e-7, 2), (2.3561, 9.5e-7, 15991)],
+)
+def test_total_variation_at_low_rates_is_sharp(sigma, rate, k):
+    """Settings whose lines were given up, or were full of round-off."""
+    low, high = dp.subsample(dp.gaussian(sigma), rate).compose(k).delta_interval(0.0)
+    at_most(high - low, 1e-9 * high)
 
 
 def test_what_no_method_finishes_is_bounded_all_the_same(monkeypatch):
