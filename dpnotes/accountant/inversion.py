@@ -12,6 +12,7 @@ __all__ = []
 
 GOOD = 1e-10  # relative width of an enclosure that ends the search for a better one
 POOR = 3e-8  # and beyond which the lattice is asked, too
+FAIR = 3e-10  # and of its tail
 LAST_STEP = 1e-10  # of Newton's method, relative
 TINY = 1e-323  # the round-off of what is hardly above 0
 SHARP = 5e-12  # relative error of a tail: an enclosure of epsilon is then as narrow as it can be
@@ -80,7 +81,7 @@ class Integral:
         side = 1 if delta <= 0.5 else -1
         target = log(delta) if side > 0 else log1p(-delta)
         found, error = within(LINES, contour_epsilon, self.parts, side, target) or (None, 1.0)
-        if not is_wide(found, GOOD):
+        if not is_wide(found, GOOD) and error <= FAIR:
             return found
         near_zero = (found is not None and found[1] == 0) or self._may_need_none(delta)
         if near_zero and self.delta(0.0)[2] <= delta:
