@@ -276,7 +276,8 @@ def install(site, lock, root=ROOT):
     """Write ``_run`` of the site: our scripts, and Python itself if there is a `lock`."""
     target = site / "_run"
     shutil.rmtree(target / "pyodide", ignore_errors=True)
-    shutil.copytree(root / "site" / "run", target, dirs_exist_ok=True)
+    skipped = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(root / "site" / "run", target, ignore=skipped, dirs_exist_ok=True)
     facts = install_python(target / "pyodide", lock, root) if lock else {}
     if lock:
         (target / "NOTICE.txt").write_text(NOTICE, encoding="utf-8")
