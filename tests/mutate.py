@@ -13,7 +13,6 @@ import json
 import random
 import re
 import sys
-from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from time import process_time
@@ -22,6 +21,7 @@ from unittest import mock
 import pytest
 import yaml
 
+from caches import forget_caches
 from changes import choose_operators, report
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,21 +37,10 @@ FIRST = (
     *("optimal", "losses", "minimise", "runs", "experiments", "_outcomes", "_validate"),
 )  # the others in the order of their names, the accountant last
 ASIDE = ("lock", "plotting", "evidence", "attack", "survivors")  # tests of something else
-CACHED = type(lru_cache(abs))
 PATIENCE = "seconds of the processor for the tests of a mutant, the quickest first"
 
 
 # ------------------------------------------------------------------------------------- running them
-
-
-def forget_caches():
-    """What the clean run has cached would hide a mutant inside a cached function."""
-    for name, module in list(sys.modules.items()):
-        if name.split(".")[0] == "dpnotes":
-            for each in list(vars(module).values()):
-                for found in (each, *(vars(each).values() if isinstance(each, type) else ())):
-                    if isinstance(found, CACHED):
-                        found.cache_clear()
 
 
 class Watch:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import dpnotes as dp
+from caches import forget_caches
 from dpnotes import accountant
 from dpnotes.accountant import lattice, phases, privacy_loss, work
 from evidence import at_most, must_fail
@@ -67,21 +68,11 @@ class Counting:
         return counted
 
 
-def forget():
-    """Empty every cache of the wing: what a query finds there is neither charged nor computed."""
-    for module in MODULES:
-        kinds = [kind for kind in vars(module).values() if isinstance(kind, type)]
-        for home in (module, *kinds):
-            for found in vars(home).values():
-                if hasattr(found, "cache_clear"):
-                    found.cache_clear()
-
-
 def asked(name):
     """(units, numbers) of a query; at a negative number, delta of its size, else epsilon."""
     run, at = SLOW[name]
     run = dp.PrivacyLoss(run._parts)  # which remembers no answer
-    forget()
+    forget_caches()  # what is found there is neither charged nor computed
     counting = Counting()
     with pytest.MonkeyPatch.context() as patch, work.limited(1e12):
         for module in MODULES:
