@@ -173,30 +173,29 @@ def _averaged(one, steps, rule):
     """The mean of `steps` independent ratios, by doubling."""
     total, n = one, 1
     for digit in bin(steps)[3:]:
-        total, n = _mean(total, total, 0.5, rule), 2 * n
+        total, n = _gathered(*_twice(total), len(total.value), rule), 2 * n
         if digit == "1":
-            total, n = _mean(total, one, n / (n + 1), rule), n + 1
+            total, n = _gathered(*_mixed(total, one, n / (n + 1)), len(one.value), rule), n + 1
     return total.loss()
 
 
-def _mean(a, b, share, rule):
-    """share a + (1 - share) b for independent a and b, on a new grid of as many cells."""
-    value, mass = (
-        _twice(a)
-        if a is b
-        else (
-            np.add.outer(share * a.value, (1 - share) * b.value).ravel(),
-            np.multiply.outer(a.mass, b.mass).ravel(),
-        )
-    )
+def _gathered(value, mass, lost, size, rule):
+    """A law of so many values in this many cells, and what of it is lost."""
     mass /= mass.sum()  # else round-off doubles with each doubling
     log_value = np.log(np.maximum(value, 1e-300))
-    grid = _grid(log_value, value, mass, len(b.value))
+    grid = _grid(log_value, value, mass, size)
     cell = np.searchsorted(grid, log_value, side="right")
     q = np.bincount(cell, mass, minlength=len(grid) + 1)
     p = np.bincount(cell, mass * value, minlength=len(grid) + 1)
     edges = np.concatenate([[0.0], np.exp(grid), [np.inf]])
-    return rule(edges, q, p, share * a.lost + (1 - share) * b.lost)
+    return rule(edges, q, p, lost)
+
+
+def _mixed(a, b, share):
+    """share a + (1 - share) b for independent a and b: values, masses, what is lost."""
+    value = np.add.outer(share * a.value, (1 - share) * b.value).ravel()
+    mass = np.multiply.outer(a.mass, b.mass).ravel()
+    return value, mass, share * a.lost + (1 - share) * b.lost
 
 
 def _twice(one):
@@ -204,7 +203,7 @@ def _twice(one):
     i, j = np.triu_indices(len(one.value))
     mass = one.mass[i] * one.mass[j]
     mass[i != j] *= 2
-    return 0.5 * (one.value[i] + one.value[j]), mass
+    return 0.5 * (one.value[i] + one.value[j]), mass, one.lost
 
 
 def _grid(log_value, value, mass, size):

@@ -56,15 +56,22 @@ def calibrate(family: Callable[[float], PrivacyLoss], epsilon: float, delta: flo
     def rough(x):
         return asked(x)._roughly(epsilon) - target
 
-    def sharp(near):
-        """Like excess on one side of the pair, for numbers near this one; or None."""
-        log_delta = asked(near)._followed(epsilon)
-        return log_delta and (lambda x: _number(log_delta(asked(x))) - target)
-
+    sharp = _followed(asked, epsilon, target)
     if _served(asked, 1.5) is None and _served(asked, 2) is not None:
         return _most_steps(excess, *_followed_steps(sharp, _least_too_many(rough)))
     way = _direction(rough, target)
     return exp(way * _refined(*(_of_log(f, way) for f in (excess, rough, sharp))))
+
+
+def _followed(asked, epsilon, target):
+    """A function of a number: like excess on one side of the pair, for numbers near that one; or
+    None."""
+
+    def sharp(near):
+        log_delta = asked(near)._followed(epsilon)
+        return log_delta and (lambda x: _number(log_delta(asked(x))) - target)
+
+    return sharp
 
 
 def _of_log(answer, way):

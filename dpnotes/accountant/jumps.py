@@ -7,8 +7,8 @@ M = F + J, the moment generating functions without and with a jump,
 
     M(z)^k = sum_j C(k, j) F(z)^(k-j) J(z)^j,
 
-and each term, the moments of a measure with one peak, is integrated along its own line. Phi is
-smooth, so J(c + iy) decays fast.
+and each term, the moments of a measure with one peak, is integrated along a line near that, which
+it may share with others (``mixtures``). Phi is smooth, so J(c + iy) decays fast.
 """
 
 from dataclasses import dataclass, replace

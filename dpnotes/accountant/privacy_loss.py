@@ -7,7 +7,7 @@ each direction the cheapest exact method answers:
 1. one step: a closed form (``one_step``);
 2. few finite losses: the exact sum (``finite_sums``);
 3. anything else: the contour integral (``contour``), in time independent of the number of rounds;
-4. where a few rare large losses spoil that: one such integral for each number of them (``jumps``);
+4. where a few rare large losses spoil that: such integrals by how many there are (``jumps``);
 5. where all of these decay too slowly: a fine lattice, on the safe side (``lattice``).
 """
 
@@ -72,17 +72,26 @@ class PrivacyLoss:
     def _delta(self, epsilon):
         return self._worst_delta(epsilon)[1]
 
-    def _worst_delta(self, epsilon, enough=np.inf):
-        """(low, value, high); a direction that Chernoff's bound rules out is not computed, nor one
-        that would only make an upper end larger that is more than enough."""
+    def _worst(self, answer, needless):
+        """The largest (low, value, high) of the directions, within the work of one query; one that
+        is ``needless`` beside what is found is not computed."""
         first, *others = self._directions
         with limited(QUERY):
             with shared(len(self._directions)):
-                found = first.delta(epsilon)
+                found = answer(first)
             for way in others:
-                if found[2] <= enough and not way.certainly_below(epsilon, found[0]):
-                    found = tuple(map(max, found, way.delta(epsilon)))
+                if not needless(way, found):
+                    found = tuple(map(max, found, answer(way)))
         return found
+
+    def _worst_delta(self, epsilon, enough=np.inf):
+        """(low, value, high); a direction that Chernoff's bound rules out is not computed, nor one
+        that would only make an upper end larger that is more than enough."""
+
+        def needless(way, found):
+            return found[2] > enough or way.certainly_below(epsilon, found[0])
+
+        return self._worst(lambda way: way.delta(epsilon), needless)
 
     def _most_delta(self, epsilon, enough):
         """The upper end of delta(epsilon), or if that is more than enough, a number in between."""
@@ -120,14 +129,10 @@ class PrivacyLoss:
 
     def _worst_epsilon(self, delta):
         """(low, value, high); a direction that Chernoff's bound rules out is not computed."""
-        first, *others = self._directions
-        with limited(QUERY):
-            with shared(len(self._directions)):
-                found = first.epsilon(delta)
-            for way in others:
-                if not way.certainly_meets(found[0], delta):
-                    found = tuple(map(max, found, way.epsilon(delta)))
-        return found
+        return self._worst(
+            lambda way: way.epsilon(delta),
+            lambda way, found: way.certainly_meets(found[0], delta),
+        )
 
     def epsilon_interval(self, delta: ArrayLike) -> tuple[Answer, Answer]:
         """(low, high) around epsilon(delta): an enclosure under the error model of

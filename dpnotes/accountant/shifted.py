@@ -28,6 +28,15 @@ NOISY = 0.5  # log of the sum of moduli, from which on a line is not lifted: rou
 ANGLES, LOG_RATIO = ANGLE * RATIO ** -np.arange(float(LAST)), log(RATIO)
 
 
+def beside(share, both, angle, power, cost):
+    """(growth, phase) at these angles, see ``Shifted``; the last argument is cost angle^2."""
+    turned = 2 * np.sin(angle / 2) ** 2
+    growth = np.log1p(-np.minimum(2 * turned * both, 1 - 1e-15))
+    growth *= 0.5 * power
+    growth += cost
+    return growth, np.arctan2(share * np.sin(angle), 1 - turned * share)
+
+
 class Lift(NamedTuple):
     """Spacing of nodes, and for heights from ``edge`` on the angle of their line."""
 
@@ -84,11 +93,7 @@ class Shifted:
     def _shift(self, first, last):
         spend(SHIFT * (last - first) * self.share.size)
         angle = ANGLES[first:last, None]
-        turned = 2 * np.sin(angle / 2) ** 2
-        growth = np.log1p(-np.minimum(2 * turned * self.both, 1 - 1e-15))
-        growth *= 0.5 * self.power
-        growth += self.cost * angle**2
-        return growth, np.arctan2(self.share * np.sin(angle), 1 - turned * self.share)
+        return beside(self.share, self.both, angle, self.power, self.cost * angle**2)
 
     def log_bounds(self, y, first, last, way=1):
         """log of bounds on its integral along these lines (or at minus the angles), for heights
@@ -141,13 +146,12 @@ class Shifted:
 
     def lifted(self, edge, number, sigma, plain):
         """The same for the line at this angle of the grid, for heights from ``edge`` on. The strip
-        below it ends at the real line, where the integral is 1. None (0) where round-off grows."""
+        below it ends at the real line, where the integral is 1. It is 0 where round-off grows."""
         first = max(number - 3, 0)
-        *size, moduli = np.maximum(self.log_bounds(edge, first, number + 1), 0.0)
-        if not moduli < NOISY:
+        size = np.maximum(self.log_bounds(edge, first, number + 1), 0.0)
+        if not size[-1] < NOISY:
             return 0.0
-        size = np.array(size)
-        rooms = (ANGLES[first:number] - ANGLES[number]) / (QUADRATURE + size)
+        rooms = (ANGLES[first:number] - ANGLES[number]) / (QUADRATURE + size[:-1])
         room = min(ANGLES[number] / QUADRATURE, float(rooms.max()))
         return min(plain, 2 * pi * sigma**2 * room)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .shifted import ANGLE, BOUND, SHIFT
+from .shifted import ANGLE, BOUND, SHIFT, beside
 from .work import spend
 
 __all__ = []
@@ -33,11 +33,8 @@ class Tilted(NamedTuple):
         """``shifted.Shifted.log_bounds``: a row a height; each step at its own angle."""
         spend((BOUND * len(heights) + SHIFT // 2) * self.weights.size)
         a = angle[:, None]
-        turned = 2 * np.sin(a / 2) ** 2
-        growth = np.log1p(-np.minimum(2 * turned * self.both, 1 - 1e-15))
-        growth *= 0.5 * power
-        growth += 0.5 * (self.sigma[:, None] * a) ** 2
-        phase = np.arctan2(self.share * np.sin(a), 1 - turned * self.share)
+        cost = 0.5 * (self.sigma[:, None] * a) ** 2
+        growth, phase = beside(self.share, self.both, a, power, cost)
         return np.array([self._log_mean(growth - way * y * phase) for y in heights])
 
     def _log_mean(self, exponent):
