@@ -7,6 +7,7 @@ the thing; no sentence, no fault. `check_site` runs them all, then reports the w
 import gzip
 import re
 from collections import Counter
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from lxml import html
@@ -110,6 +111,14 @@ def undescribed_images(pages):
         yield from (f"{page.name}: no description: {image}" for image in page.undescribed)
 
 
+def cells_not_shipped(pages, site):
+    """A page with buttons for its cells needs the file of its cells."""
+    for page in pages:
+        file = Path("_run/cells", page.name).with_suffix(".json")
+        if 'class="run-bar"' in page.source and not (site / file).exists():
+            yield f"{page.name}: has cells to run, and {file.as_posix()} is missing"
+
+
 def raw_tex(pages):
     """TeX or a role that reached the reader as text: `$$` glued to a word, a misspelt fence."""
     for page in pages:
@@ -191,6 +200,7 @@ def check_site(site, partial=False):
         *foreign_loads(pages),
         *foreign_loads_of_assets(pages, site),
         *addresses_in_runner(site),
+        *cells_not_shipped(pages, site),
         *undescribed_images(pages),
         *raw_tex(pages),
         *duplicate_ids(pages),

@@ -275,7 +275,8 @@ def install_python(target, lock, root=ROOT):
 def install(site, lock, root=ROOT):
     """Write ``_run`` of the site: our scripts, and Python itself if there is a `lock`."""
     target = site / "_run"
-    shutil.rmtree(target, ignore_errors=True)
+    for old in ("pyodide", "__pycache__"):
+        shutil.rmtree(target / old, ignore_errors=True)
     skipped = shutil.ignore_patterns("__pycache__")
     shutil.copytree(root / "site" / "run", target, ignore=skipped, dirs_exist_ok=True)
     facts = install_python(target / "pyodide", lock, root) if lock else {}

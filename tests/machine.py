@@ -18,7 +18,7 @@ FLAGS = (
     "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking"
     " --disable-component-update --disable-sync"
 ).split()
-PATIENCE = 900_000  # milliseconds: no measure of speed, the end of what hangs
+PATIENCE = 300_000  # milliseconds: no measure of speed, the end of what hangs
 
 
 def unable(why):

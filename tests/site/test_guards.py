@@ -93,6 +93,15 @@ def test_address_in_what_runs_cells_is_found(site, name):
     assert f"{name}: names https://cdn.example/" in guards.check_site(site)
 
 
+def test_buttons_without_their_cells_are_found(site):
+    (site / "page.html").write_text(CLEAN.replace("</h1>", '</h1><div class="run-bar"></div>'))
+    says = "page.html: has cells to run, and _run/cells/page.json is missing"
+    assert says in guards.check_site(site)
+    (site / "_run" / "cells").mkdir(parents=True)
+    (site / "_run" / "cells" / "page.json").write_text("[]")
+    assert guards.check_site(site) == []
+
+
 def test_raw_sources_and_solutions_are_found(site):
     (site / "_sources").mkdir()
     (site / "_sources" / "a.md").write_text("### BEGIN SOLUTION")
