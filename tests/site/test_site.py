@@ -50,13 +50,18 @@ class Watched:
         self.tab = self.context.new_page()
         self.tab.on("console", self.note_console)
         self.tab.on("pageerror", lambda error: self.faults.append(f"script error: {error}"))
-        self.tab.on("requestfailed", lambda request: self.faults.append(f"failed: {request.url}"))
+        self.tab.on("requestfailed", self.note_failure)
         self.tab.on("response", self.note_response)
         self.tab.on("request", self.note_request)
 
     def note_console(self, message):
         if message.type in ("error", "warning"):
             self.faults.append(f"console {message.type}: {message.text}")
+
+    def note_failure(self, request):
+        """But of a request that the browser gave up because its page was left, nothing is known."""
+        if request.failure != "net::ERR_ABORTED":
+            self.faults.append(f"failed: {request.url}: {request.failure}")
 
     def note_response(self, response):
         if response.status >= 400:
@@ -331,6 +336,18 @@ def test_each_new_pale_look_is_found_after_others_were_seen(watched, mode):
         tab.evaluate(add, html)
         assert any("pale" in one for one in pale(tab, seen)), html
         assert pale(tab, seen) == [], "the same is not measured again"
+
+
+@pytest.mark.parametrize(("reason", "faults"), [("connectionrefused", 1), ("aborted", 0)])
+def test_a_failed_request_is_noted_and_a_given_up_one_is_not(browser, address, reason, faults):
+    watched = Watched(browser, address)
+    watched.context.route("**/_static/icon.svg", lambda route: route.abort(reason))
+    tab = watched.open("search.html")
+    done = "fetch('_static/icon.svg').then(() => 'came', () => 'failed')"
+    assert tab.evaluate(done) == "failed"
+    failed = [fault for fault in watched.faults if fault.startswith("failed: ")]
+    assert len(failed) >= faults and bool(failed) == bool(faults)
+    watched.context.close()
 
 
 def test_the_kinds_are_there():
