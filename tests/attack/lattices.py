@@ -9,8 +9,9 @@ right to the fourth order where a density is smooth. Tilted by exp(cL) and raise
 not lie above the first, which is a bound.
 """
 
+from contextlib import suppress
 from functools import lru_cache
-from math import ceil, exp, log, log2, sqrt
+from math import ceil, exp, inf, log, log2, sqrt
 
 import numpy as np
 import scipy.fft
@@ -175,18 +176,19 @@ class Lattice:
         return 0.5 * self.h * (t * t - t + 1 / 6) * float(mass)
 
 
+def _widest(moments, part):
+    """The largest size of a bounded loss."""
+    if part.kind != "laplace":
+        return moments.widest(part) if part.counted else inf
+    return float(np.abs(log_ratio(np.array([-1.0, 1.0]) / part.value[0], part.rate)).max())
+
+
 def _whole(moments, c, e):
     """(reach, c): all losses there are, tilted by no more than 80-bit arithmetic bears."""
-    low = high = 0.0
-    if any(part.kind != "laplace" and not part.counted for part in moments.parts):
+    high = sum(part.k * _widest(moments, part) for part in moments.parts)
+    if high == inf:
         raise TooLongError
-    for part in moments.parts:
-        widest = moments.widest(part)
-        if part.kind == "laplace":
-            ends = log_ratio(np.array([-1.0, 1.0]) / part.value[0], part.rate)
-            widest = float(np.abs(ends).max())
-        low, high = low - part.k * widest, high + part.k * widest
-    reach = 1.01 * max(high - e, e - low)
+    reach = 1.01 * (high + abs(e))
     return reach, min(c, 12 / reach)
 
 
@@ -198,10 +200,14 @@ def _lattices(parts, way, e):
     c, log_tail = saddle(moments, 1, e)
     if log_tail < -745:
         raise TooLongError
-    try:
-        reach, c = lines(moments, 1, c, e, log_tail - 3, 36.0, 9.0)[0]
-    except TooLongError:
-        reach, c = _whole(moments, c, e)
+    found = []
+    with suppress(TooLongError):
+        found.append(lines(moments, 1, c, e, log_tail - 3, 36.0, 9.0)[0])
+    with suppress(TooLongError):
+        found.append(_whole(moments, c, e))
+    if not found:
+        raise TooLongError
+    reach, c = min(found)
     return [Lattice(moments, c, e, reach * s, n) for s, n in zip((1.0, 1.23), POINTS, strict=True)]
 
 
@@ -214,7 +220,9 @@ def lattice_delta(parts, way, e, near=None):
     error = abs(coarse[1] - fine[1]) + abs(fine[1]) * rounding + noise
     if any(part.kind != "gaussian" for part in parts):  # atoms: the mass at e is not smooth
         error += fine[2]
-    if any(part.swapped or part.counted for part in parts):  # close atoms: both may err alike
+    moments, h = moments_of(parts, way), _lattices(parts, way, near)[1].h
+    close = any(_widest(moments, part) < 100 * h for part in parts)
+    if close or any(part.swapped or part.counted for part in parts):  # both may err alike
         error += abs(fine[0] - fine[1])
     low = fine[1] - error
     high = min(fine[1] + error, min(coarse[0], fine[0]) * (1 + rounding) + noise)

@@ -15,7 +15,7 @@ lattice     the rest: losses rounded to lattices that bracket the truth
 
 from dataclasses import replace
 from functools import lru_cache
-from math import inf
+from math import inf, log, log1p
 
 from flint import arb, ctx
 
@@ -110,11 +110,13 @@ class Oracle:
 
     @lru_cache(maxsize=8)  # noqa: B019
     def _chernoff(self, way, e):
-        """log of a bound on delta, if no loss is infinite (0 otherwise)."""
+        """log of a bound on delta, if no loss is infinite (0 otherwise): the largest value of
+        (1 - exp(-x)) exp(-cx) is c^c / (1 + c)^(1 + c)."""
         law = transform(self.parts, way)
         if law.kept() < 1 or e <= 0:
             return 0.0
-        return saddle(law, 1, e)[1]
+        c, least = saddle(law, 1, e)  # divided by c (1 + c)
+        return least + (1 + c) * log(c) - c * log1p(c)
 
     @staticmethod
     def _two_sided(part):
@@ -219,11 +221,12 @@ class Oracle:
 def _highest(line, sizes, steps):
     """(maximum, place) of a unimodal function, from 0 outwards, then by golden section; the second
     argument of ``line`` is a point near the first whose work it may share. The last value, where
-    the maximum was found, shares nothing."""
+    the maximum was found, shares nothing; it may fall short by what the others are not known to."""
     points = [*(-size for size in reversed(sizes)), 0.0, *sizes]
     values = [line(t, t) for t in points]
     i = max(range(len(points)), key=lambda i: values[i].mid())
     low, high = points[max(i - 1, 0)], points[min(i + 1, len(points) - 1)]
+    doubt = _most([v.rad() for v in values if not v < values[i]])
     best, unit = (values[i], points[i]), (high - low) / SHARED
 
     def at(t):
@@ -234,6 +237,7 @@ def _highest(line, sizes, steps):
     fa, fb = at(a), at(b)
     for _ in range(steps):
         best = max(best, (fa, a), (fb, b), key=lambda found: found[0].mid())
+        doubt = _most([doubt, fa.rad(), fb.rad()])
         if fa > fb:
             high, b, fb = b, a, fa
             a = low + SHORT * (high - low)
@@ -242,7 +246,7 @@ def _highest(line, sizes, steps):
             low, a, fa = a, b, fb
             b = high - SHORT * (high - low)
             fb = at(b)
-    return line(best[1], best[1]), best[1]
+    return line(best[1], best[1]) + arb(0, doubt), best[1]
 
 
 def _most(values):

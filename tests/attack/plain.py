@@ -148,8 +148,9 @@ class Plain:
             raise TooLongError
 
     def along(self, c, y):
-        """log of E exp((c+iy)L)/E exp(cL), and a bound on its round-off."""
-        total, noise = np.zeros(len(y), dtype=complex), np.zeros(len(y))
+        """log of E exp((c+iy)L)/E exp(cL), a bound on its round-off, and the real part of what the
+        sampled Gaussians are of it, which falls."""
+        total, noise, falling = np.zeros(len(y), dtype=complex), np.zeros(len(y)), np.zeros(len(y))
         for part in self.parts:
             if part.plain_gaussian:
                 total += part.k / part.value[0] ** 2 * (1j * y * (c + 0.5) - y * y / 2)
@@ -161,17 +162,19 @@ class Plain:
             lost = np.maximum(lost, -2.0)  # log(1 + lost + i shift), not through abs
             square = np.maximum(lost * (2 + lost) + shift**2, 1e-28 - 1)
             near = np.sqrt(1 + square)
-            total += part.k * (0.5 * np.log1p(square) + 1j * np.arctan2(shift, 1 + lost))
+            size = 0.5 * np.log1p(square)
+            total += part.k * (size + 1j * np.arctan2(shift, 1 + lost))
+            falling += part.k * size if _falls(part) else 0.0
             lift = (
                 2.0 if mean_of is turned_mean else np.minimum(y * float(weight @ np.abs(loss)), 2.0)
             )
             noise += part.k * 8 * EPS * lift / np.maximum(near, 1e-14)
-        return total, noise
+        return total, noise, falling
 
     def ceiling(self, c, measured):
         """bound(y, end): of log abs(transform / that at c) between two heights; ``measured`` is
-        the last value seen, which bounds what follows of the sampled Gaussians."""
-        found = []
+        the last value seen of the sampled Gaussians, which bounds what follows of them."""
+        found, falling = [], []
         for part in self.parts:
             if part.plain_gaussian:
                 found.append((part.k, inf, 0.5 / part.value[0] ** 2, 0.0, -inf))
@@ -183,19 +186,28 @@ class Plain:
             if not part.counted:
                 whole, atoms, rest = moments_of((part,), self.way)._atoms_and_rest(part, c)
                 atoms, rest = atoms - whole, rest - whole
-            if part.kind == "gaussian" and not part.swapped:
+            if _falls(part):
                 atoms, rest = 0.0, -inf
-            found.append((part.k, *spread(loss, weight), atoms, rest))
-        smooth = any(p.kind == "gaussian" and not p.swapped and p.rate < 1 for p in self.parts)
+            (falling if _falls(part) else found).append(
+                (part.k, *spread(loss, weight), atoms, rest)
+            )
 
-        def bound(y, end):
+        def sum_of(some, y, end):
             total = 0.0
-            for k, limit, bend, atoms, rest in found:
+            for k, limit, bend, atoms, rest in some:
                 one = -bend * y * y if end <= limit else 0.0
                 total += k * min(0.0, one, np.logaddexp(atoms, rest - log(y)))
-            return min(total, measured) if smooth else total
+            return total
+
+        def bound(y, end):
+            return sum_of(found, y, end) + min(sum_of(falling, y, end), measured)
 
         return bound
+
+
+def _falls(part):
+    """Whether the transform decays all the way: no atoms, no edges."""
+    return part.kind == "gaussian" and not part.swapped and part.rate < 1
 
 
 def _lossy(part):
@@ -227,11 +239,11 @@ class Line:
 
     def _fill(self, count):
         self.y = self.h * np.arange(count)
-        self.log_phi, self.log_noise = self.law.along(self.c, self.y)
+        self.log_phi, self.log_noise, falling = self.law.along(self.c, self.y)
         z = self.c + 1j * self.y
         self.kernel = 1 / (z * (z + 1))
         self.kernel[0] /= 2
-        measured = float(self.log_phi.real[-(count // 4) :].max())
+        measured = float(falling[-(count // 4) :].max())
         bound, y = self.law.ceiling(self.c, measured), self.y[-1]
         pieces = 60 if len(self.law.parts) > MANY else 400
         ends = y * np.append(np.geomspace(1, 1e4, pieces), 1e300)
