@@ -27,6 +27,7 @@ __all__ = ["lattice_delta"]
 POINTS = 2**15, 2**17
 MOST_ROUNDS = 50_000
 ROUND_OFF = 4 * 2.0**-63
+LOSS_OFF = 2.0**-49  # of a loss: of its logarithm, its place on the lattice, and e
 
 
 def power(base, k):
@@ -153,16 +154,21 @@ class Lattice:
 
     def at(self, e):
         """(upper, close) without the infinite losses, by how much ``close`` was mended, and the
-        transform's round-off, spread over all points alike. Where few losses exceed e, but those by
-        far, the tilted law is nearly all where none does, and the answer little above that."""
+        round-off: of the transform, spread over all points alike (where few losses exceed e, but
+        those by far, the tilted law is nearly all where none does, and the answer little above
+        that), and of the losses, each as good as an e that is off by as much."""
         over = self.loss > e
         gap = self.loss[over] - e
-        kernel = -np.expm1(-gap) * np.exp(-self.c * gap)
+        tilt = np.exp(-self.c * gap)
+        kernel = -np.expm1(-gap) * tilt
         front = exp(self.log_size - self.c * e)
         upper, close = (front * float(kernel @ found[over]) for found in (self.upper, self.close))
         mend, rounds = front * self._kink(e), sum(part.k for part in self.moments.parts)
         noise = ROUND_OFF * (rounds + log2(self.points)) / sqrt(self.points)
-        return upper, close + mend, abs(mend), front * noise * sqrt(float(kernel @ kernel))
+        noise = noise * sqrt(float(kernel @ kernel)) + LOSS_OFF * abs(e) * float(
+            tilt @ self.upper[over]
+        )
+        return upper, close + mend, abs(mend), front * noise
 
     def _kink(self, e):
         """What the kink of (1 - exp(e-L))_+ at e costs the sum over the lattice (Euler and
