@@ -51,10 +51,15 @@ def randomized_response(epsilon: float) -> PrivacyLoss:
     epsilon = nonnegative("epsilon", scalar("epsilon", epsilon))
     if epsilon:
         epsilon = within("epsilon", epsilon, 1e-15, 1e5)
+    return _coin(epsilon) if epsilon else PrivacyLoss([(Finite((0.0,), (0.0,)), 1)])
+
+
+def _coin(epsilon, error=0.0):
+    """L = +-epsilon, or what epsilon stands for: off by at most `error`."""
     log_p = -log1p(exp(-epsilon))
-    if epsilon == 0:
-        return PrivacyLoss([(Finite((0.0,), (0.0,)), 1)])
-    return PrivacyLoss([(Finite((-epsilon, epsilon), (log_p - epsilon, log_p)), 1)])
+    errors = (2 * (error,), 2 * (error + EPS * (2 + 2 * (abs(log_p) + epsilon)),)) if error else ()
+    step = Finite((-epsilon, epsilon), (log_p - epsilon, log_p), errors=errors)
+    return PrivacyLoss([(step, 1)])
 
 
 def laplace(scale: float, sensitivity: float = 1.0) -> PrivacyLoss:
@@ -85,7 +90,7 @@ def discrete_laplace(scale: float, sensitivity: int = 1) -> PrivacyLoss:
     _relative("scale", scale, sensitivity, 1e-4, 1e8)
     scale = float(scale)
     if sensitivity == 1:
-        return randomized_response(1 / scale)
+        return _coin(1 / scale, EPS / scale)
     between = np.arange(1, sensitivity)
     log_step = np.log(np.tanh(0.5 / scale)) - (sensitivity - between) / scale
     log_top = -log1p(exp(-1 / scale))
@@ -147,10 +152,11 @@ def _log_ratio(p, q):
 
 def _finite(loss, log_p, infinite, lost, blur=()):
     """A Finite step with equal losses merged and in ascending order."""
-    values = np.unique(loss)
-    merged = [np.logaddexp.reduce(log_p[loss == value]) for value in values]
-    blur = tuple(tuple(float(max(b[loss == value])) for value in values) for b in blur)
-    losses, merged = tuple(values.tolist()), tuple(map(float, merged))
+    order = np.argsort(loss, kind="stable")
+    values, first = np.unique(loss[order], return_index=True)
+    merged = np.logaddexp.reduceat(log_p[order], first) if first.size else log_p
+    blur = tuple(tuple(np.maximum.reduceat(b[order], first).tolist()) for b in blur)
+    losses, merged = tuple(values.tolist()), tuple(merged.tolist())
     return Finite(losses, merged, float(infinite), float(lost), blur)
 
 

@@ -27,7 +27,8 @@ def errors(step):
 
 
 def is_coin(step):
-    """Whether this is randomized response, leaky or not: its losses are exact."""
+    """Whether this is randomized response, leaky or not: but for ``errors``, its losses are
+    exact."""
     low, high = step.losses[0], step.losses[-1]
     return len(step.losses) == 2 and low == -high and step.infinite == step.lost
 
@@ -106,7 +107,7 @@ def log_binomial(j, k, log_p, log_q):
 def chances(step):
     """The logit of the higher loss, given that it is finite, and a bound on its error."""
     if is_coin(step):
-        return step.losses[1], 0.0
+        return step.losses[1], float(errors(step)[0][1])
     return step.log_p[1] - step.log_p[0], float(errors(step)[1].sum())
 
 
@@ -115,7 +116,7 @@ def atoms(step, k, j):
     (low, high), (shift, _) = step.losses, errors(step)
     if is_coin(step):
         loss, fine = product(high, 2 * j - k)
-        size = 4 * EPS * EPS * np.abs(loss)
+        size = 4 * EPS * EPS * np.abs(loss) + shift[1] * np.abs(2 * j - k)
     else:
         loss, fine = low * (k - j) + high * j, np.zeros_like(j)
         size = shift[0] * (k - j) + shift[1] * j + 2 * EPS * (abs(low) * (k - j) + abs(high) * j)

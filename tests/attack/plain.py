@@ -69,7 +69,7 @@ class Plain:
             x = np.concatenate([x, [-unit, unit]])
             log_g = log_ratio(x, part.rate) if part.rate < 1 else x
         else:
-            x, log_g, h = gaussian_nodes(part, power, height, 42.0)
+            x, log_g, h = gaussian_nodes(part, power, height, 42.0 + log(part.k))
             log_q = -0.5 * (x * unit) ** 2 + log(h * unit / sqrt(2 * pi))
         if self.way > 0:
             return log_g, log_q + log_g

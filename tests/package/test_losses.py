@@ -268,6 +268,38 @@ def test_discrete_losses_in_company():
     assert again.delta(0.7) == a.compose(2).delta(0.7)
 
 
+@pytest.mark.parametrize("scale", [3.0, 7.0, 0.3, 16.136685037255745, 1e5 / 3])
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_loss_of_discrete_laplace_noise_is_not_the_float_of_its_inverse(scale, k):
+    """Next to a loss, delta is as near to 0 as 1/scale is to a float: both ends must count that."""
+
+    def delta(e):
+        odds = mp.exp(-step)
+        law = [mp.binomial(k, j) * odds ** (k - j) / (1 + odds) ** k for j in range(k + 1)]
+        gain = [max(mp.mpf(0), 1 - mp.exp(e - (2 * j - k) * step)) for j in range(k + 1)]
+        return mp.fdot(law, gain)
+
+    with mp.workdps(50):
+        step, run = 1 / mp.mpf(scale), dp.discrete_laplace(scale).compose(k)
+        planted = dp.randomized_response(1 / scale).compose(k)
+        outside = 0
+        for power in range(3, 14):
+            e = float(k * step * (1 - mp.mpf(10) ** -power))
+            low, high = run.delta_interval(e)
+            assert low <= delta(e) <= high <= low * (1 + 1e-14 * 10**power) + 1e-17
+            low, high = planted.delta_interval(e)
+            outside += not low <= delta(e) <= high
+        assert outside > 0, "the mistake that is planted is not noticed"
+
+
+def test_wide_discrete_gaussian_can_be_sampled():
+    """Its law has 150,000 losses: what compares each with each does not end."""
+    loss = dp.subsample(dp.discrete_gaussian(2000.0), 0.5)
+    assert loss.epsilon(1e-6) == pytest.approx(
+        dp.subsample(dp.gaussian(2000.0), 0.5).epsilon(1e-6), rel=1e-2
+    )
+
+
 @pytest.mark.parametrize(
     "call, name",
     [
