@@ -166,14 +166,10 @@ class Direction:
             return False
         if self.exact:
             return self.exact.meets(epsilon, delta, 1)
-        if epsilon >= sum(self.finite_top):
-            return True
-        curve, target = method(self.parts), (1 + EPS) * log(delta)
+        curve = method(self.parts)
         if isinstance(curve, one_step.Single):
-            return curve.log_bound(epsilon, 1) < target
-        if self._is_below(epsilon, target):
-            return True
-        return isinstance(curve, Integral) and curve.is_below(epsilon, delta)
+            return curve.log_bound(epsilon, 1) < (1 + EPS) * log(delta)
+        return self.certainly_below(epsilon, delta) or curve.is_below(epsilon, delta)
 
     def certainly_below(self, epsilon, delta):
         """Whether Chernoff's bound shows delta(epsilon) < delta, at little cost."""
@@ -181,9 +177,7 @@ class Direction:
             return False
         if epsilon >= sum(self.finite_top):
             return True
-        return self._is_below(epsilon, (1 + EPS) * log(delta))
-
-    def _is_below(self, epsilon, target):
+        target = (1 + EPS) * log(delta)
         return bool(within(LINES // 4, contour.is_below, self.parts, epsilon, target))
 
     def renyi(self, alpha):
