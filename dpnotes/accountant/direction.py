@@ -52,6 +52,14 @@ class Direction:
         tops = [k * top for top, (_, k) in zip(most, self.parts, strict=True)]
         return sum(tops), 8 * EPS * sum(map(abs, tops)) if sum(tops) < inf else 0.0
 
+    @cached_property
+    def end(self):
+        """No more than that; finite losses beyond have less than EPS of all probability, for those
+        of one step beyond its extent have less than 2e-28."""
+        if self.finite_top[0] == inf:
+            return inf
+        return sum(k * step.extent(1.0)[1] for step, k in self.parts)
+
     def delta(self, epsilon):
         """(low, value, high) that hold delta(epsilon), the value on the safe side."""
         return self._once(self._delta, epsilon)

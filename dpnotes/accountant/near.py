@@ -48,7 +48,7 @@ class Missed:
 
 def missed(way, epsilon):
     """A ``Missed`` for a direction, around one epsilon >= 0; or None."""
-    if epsilon >= way.finite_top[0]:
+    if epsilon >= way.end:
         return None
     parts, epsilon = way.given, epsilon - way.log_kept
     start = within(LINES, contour.saddle_at, parts, 1, epsilon)
