@@ -8,7 +8,7 @@ the exact methods ``one_step``, ``finite_sums``, ``two_losses``, ``discrete_gaus
 ``symmetrised`` (the kinds of loss), ``schedule`` with ``windows``, ``strips`` and ``rows`` (many
 sampled Gaussians as one) -> ``law`` (quadrature) with ``phases`` (sums of turns).
 ``many`` and ``array_sums`` answer whole curves, ``enclosure`` joins answers; ``tradeoff`` (with
-``near``) and ``calibrate`` (with ``follow``) ask them. ``work`` bounds what a query may cost.
+``near``) and ``calibrate`` ask them. ``work`` bounds what a query may cost.
 
 The error model. Every answer is an enclosure (low, value, high). Its terms are
 

@@ -48,7 +48,7 @@ def calibrate(family: Callable[[float], PrivacyLoss], epsilon: float, delta: flo
     asked, target = cache(asked), log(delta)
 
     def excess(x):
-        found = asked(x)._most_delta(epsilon, delta)
+        found = asked(x)._worst_delta(epsilon, delta)[2]
         share = (log(found) if found > 0 else -inf) - target
         return max(share, LEAST) if found > delta else min(share, 0.0)  # logarithms are rounded
 

@@ -19,20 +19,17 @@ def delta(parts, epsilon):
     """What holds of every composition: no less than any of its steps alone (post-processing), no
     more than Chernoff's bound, and near 1 no less than its mirror image allows."""
     low = max(single(step).delta(epsilon)[0] for step, _ in parts)
-    low = max(low, within(LAST, _near_one, parts, epsilon) or 0.0)
+    low = max(low, within(LAST, least_delta, parts, epsilon) or 0.0)
     chernoff = within(LAST, _chernoff_delta, parts, epsilon)
     high = min(1.0 if chernoff is None else chernoff, most_different(parts) * (1 + 4 * EPS))
     high = max(high, low, 1e-300)
     return low, high, high
 
 
-def _near_one(parts, epsilon):
-    return least_delta(parts, epsilon, contour.saddle_at(parts, -1, epsilon)[0])
-
-
-def least_delta(parts, epsilon, c):
+def least_delta(parts, epsilon):
     """A lower bound of delta(e), for where that is near 1: for -1 < c < 0,
     1 - delta(e) = E min(1, exp(e - L)) <= exp(K(c) - c e)."""
+    c = contour.saddle_at(parts, -1, epsilon)[0]
     cumulant, shift = contour.total_at(parts, c), c * epsilon
     bound = cumulant - shift + 1e-12 * abs(cumulant) + 4 * EPS * abs(shift)
     return -expm1(min(bound, 0.0)) * (1 - 2 * EPS)

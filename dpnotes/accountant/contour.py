@@ -15,13 +15,14 @@ bound tail(e) <= exp(K(c') + C(c') - c' e), at other c', says by how much. Cutti
 height Y leaves out at most sup_{y>Y} |exp K(c+iy)| exp(-c e) / (pi Y). What is left is round-off.
 """
 
+from dataclasses import replace
 from functools import cache, lru_cache
 from math import log, sqrt
 
 import numpy as np
 
-from .law import EPS
-from .lines import Line, exact_step
+from .law import EPS, exact_step
+from .lines import Line
 from .schedule import Schedule, grouped
 from .work import spend
 
@@ -220,6 +221,18 @@ def cut_height(parts, c, variance, log_room, most):
     return (least * 1.2**high, bound(high)) if high <= last else (None, None)
 
 
+def moved(line, parts):
+    """The same line through the plane of other parts; its bounds are left as they are."""
+    parts = grouped(parts)
+    shape = sum(k * step.line(line.c, line.y)[0] for step, k in parts)
+    return replace(line, cumulant=total_at(parts, line.c), shape=shape)
+
+
+def line_at(parts, side, epsilon):
+    """The line for one epsilon, or None."""
+    return line(parts, side, saddle_at(parts, side, epsilon))
+
+
 def line(parts, side, start):
     """The line for a saddle point ``start`` = (c, e, log tail), or None if it is too long."""
     _, epsilon, log_tail = start
@@ -228,7 +241,7 @@ def line(parts, side, start):
     values = sum(step.work(c, 0.0) for step, _ in parts)
     if not np.isfinite(period) or values > MOST_VALUES:
         return None
-    h = exact_step(2 * np.pi / period)
+    h = exact_step(2 * np.pi / period, 28)
     period = 2 * np.pi / h
     cumulant = total_at(parts, c)
     log_room = log_tail - (cumulant - c * epsilon) + np.log(TOLERANCE)

@@ -8,8 +8,7 @@ from math import exp, expm1, inf, log, log1p
 
 from . import contour, discrete_gaussian, finite_sums, laplace_sums, one_step
 from .enclosure import intersected, safe
-from .follow import followed
-from .inversion import Integral
+from .inversion import Integral, followed
 from .law import EPS
 from .step import Finite
 from .two_losses import ALL, Binomial
@@ -46,17 +45,20 @@ class Direction:
         """The method that sums infinite losses, too, exactly; or None."""
         return exact_sum(self.parts) if self.given else None
 
+    @cached_property
     def finite_top(self):
-        """The largest finite loss."""
-        if any(step.top() == inf and not step.infinite for step, _ in self.parts):
+        """The largest finite loss, and by how much that sum of rounded logarithms may be off."""
+        most = [step.extent(1.0)[1] if step.infinite else step.top() for step, _ in self.parts]
+        tops = [k * top for top, (_, k) in zip(most, self.parts, strict=True)]
+        return sum(tops), 8 * EPS * sum(map(abs, tops)) if sum(tops) < inf else 0.0
+
+    @cached_property
+    def end(self):
+        """No more than that; finite losses beyond have less than EPS of all probability, for those
+        of one step beyond its extent have less than 2e-28."""
+        if self.finite_top[0] == inf:
             return inf
         return sum(k * step.extent(1.0)[1] for step, k in self.parts)
-
-    def round_off(self, top):
-        """By how much the largest loss, a sum of rounded logarithms, may be off."""
-        if top == inf:
-            return 0.0
-        return 8 * EPS * sum(k * abs(_largest(step)) for step, k in self.parts)
 
     def delta(self, epsilon):
         """(low, value, high) that hold delta(epsilon), the value on the safe side."""
@@ -76,8 +78,7 @@ class Direction:
             return self.exact.delta(epsilon)
         if self.infinite == 1:
             return 1.0, 1.0, 1.0
-        top = self.finite_top() if self.infinite else self.top
-        if epsilon >= top + self.round_off(top):
+        if epsilon >= sum(self.finite_top):
             return self._rounded((self.infinite,) * 3)
         if not self.infinite:
             curve = method(self.parts)
@@ -126,8 +127,7 @@ class Direction:
         room = 4 * EPS * delta if self.infinite else 0.0  # the round-off of delta - infinite
         if delta < self.infinite - room or self.infinite == 1:
             return inf, inf, inf
-        top = self.finite_top() if self.infinite else self.top
-        pad = self.round_off(top)
+        top, pad = self.finite_top
         if delta == 0:
             return max(0.0, top - pad), max(0.0, top), max(0.0, top + pad)
         if self.infinite:
@@ -174,24 +174,18 @@ class Direction:
             return False
         if self.exact:
             return self.exact.meets(epsilon, delta, 1)
-        if epsilon >= self.top + self.round_off(self.top):
-            return True
-        curve, target = method(self.parts), (1 + EPS) * log(delta)
+        curve = method(self.parts)
         if isinstance(curve, one_step.Single):
-            return curve.log_bound(epsilon, 1) < target
-        if self._is_below(epsilon, target):
-            return True
-        return isinstance(curve, Integral) and curve.is_below(epsilon, delta)
+            return curve.log_bound(epsilon, 1) < (1 + EPS) * log(delta)
+        return self.certainly_below(epsilon, delta) or curve.is_below(epsilon, delta)
 
     def certainly_below(self, epsilon, delta):
         """Whether Chernoff's bound shows delta(epsilon) < delta, at little cost."""
         if self.infinite or self.exact or not 0 < delta < 1 or not 0 < epsilon < inf:
             return False
-        if epsilon >= self.top + self.round_off(self.top):
+        if epsilon >= sum(self.finite_top):
             return True
-        return self._is_below(epsilon, (1 + EPS) * log(delta))
-
-    def _is_below(self, epsilon, target):
+        target = (1 + EPS) * log(delta)
         return bool(within(LINES // 4, contour.is_below, self.parts, epsilon, target))
 
     def renyi(self, alpha):
@@ -202,12 +196,6 @@ class Direction:
         if alpha == inf:
             return self.top
         return contour.total_at(self.each, alpha - 1) / (alpha - 1)
-
-
-def _largest(step):
-    """Its largest loss, or the largest finite one."""
-    most = step.top()
-    return step.extent(1.0)[1] if most == inf else most
 
 
 def method(parts):

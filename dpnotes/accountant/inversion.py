@@ -54,12 +54,11 @@ class Integral:
         if far and contour.log_chernoff(self.parts, epsilon, start[0]) < -700:
             return 0.0, 0.0, 1e-300
         side = 1 if start[2] < log(0.5) else -1
-        on = start if side > 0 else contour.saddle_at(self.parts, side, epsilon)
-        if on[2] < -40 and side < 0:
-            low = certain.least_delta(self.parts, epsilon, on[0])
+        if side < 0 and contour.saddle_at(self.parts, side, epsilon)[2] < -40:
+            low = certain.least_delta(self.parts, epsilon)
             if low >= 1 - 1e-15:
                 return low, 1.0, 1.0
-        return contour_delta(contour.line(self.parts, side, on), side, epsilon)
+        return line_delta(self.parts, side, epsilon)
 
     def _delta_from_jumps(self, epsilon, start):
         if abs(start[1] - epsilon) <= 0.01 * epsilon:
@@ -95,7 +94,7 @@ class Integral:
 
     def is_below(self, epsilon, delta):
         """Whether a line shows delta(epsilon) <= delta."""
-        found = within(LINES // 4, _right_line, self.parts, epsilon)
+        found = within(LINES // 4, line_delta, self.parts, 1, epsilon)
         return found is not None and found[2] <= delta
 
     def _may_need_none(self, delta):
@@ -104,10 +103,9 @@ class Integral:
         return start is None or start[2] < log(delta) + 1
 
 
-def _right_line(parts, epsilon):
-    """(low, delta, high) from a line right of 0, or None."""
-    start = contour.saddle_at(parts, 1, epsilon)
-    return contour_delta(contour.line(parts, 1, start), 1, epsilon)
+def line_delta(parts, side, epsilon):
+    """(low, delta, high) from the line of this epsilon, or None."""
+    return contour_delta(contour.line_at(parts, side, epsilon), side, epsilon)
 
 
 def contour_delta(line, side, epsilon):
@@ -146,6 +144,17 @@ def jumps_delta(parts, epsilon, log_guess):
         if not is_wide(found, GOOD):
             break
     return found
+
+
+def followed(parts, epsilon):
+    """A function of parts like these that finds their log delta(e) on the line of these, at the
+    same heights: right up to round-off for parts near them, but without bounds. None where no line
+    serves."""
+    start = contour.saddle_at(parts, 1, epsilon)
+    line = contour.line(parts, 1, start) if start[2] < log(0.5) else None
+    if line is None or max(line.sums(epsilon)[2:]) > GOOD:
+        return None
+    return lambda others: contour.moved(line, others).sums(epsilon)[0]
 
 
 def contour_epsilon(parts, side, target):
@@ -204,7 +213,7 @@ def newton(line, side, epsilon, target):
 
     Returns e and "found", "moved" (a new line is needed there), "beyond" or "unknown".
     """
-    start, last = epsilon, np.inf
+    start = epsilon
     for _ in range(50):
         value, slope, above, below = line.sums(epsilon)
         if not max(above, below) <= TRUSTED:
@@ -215,13 +224,9 @@ def newton(line, side, epsilon, target):
         step = side * (value - target) / exp(slope - value)
         step = min(max(step, -0.25 * line.period), 0.25 * line.period)
         old, epsilon = epsilon, max(0.0, epsilon + step)
-        small = abs(epsilon - old) <= 1e-11 * epsilon
         # from here on the next step is of second order: less than the round-off
         if epsilon == old or abs(step) <= LAST_STEP * epsilon:
             break
-        if small and abs(step) >= 0.25 * last:
-            break
-        last = abs(step)
     return epsilon, "found"
 
 

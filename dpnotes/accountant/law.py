@@ -5,7 +5,7 @@ rounds log E exp(zL) of one round is needed to 1e-21.
 """
 
 from functools import lru_cache
-from math import factorial
+from math import factorial, floor, frexp, ldexp
 from typing import NamedTuple
 
 import numpy as np
@@ -211,6 +211,13 @@ def gauss_between(edges, grid):
     sixteenths = np.arange(16 * (len(edges) - 1) + 1) / 16
     fine = np.interp(sixteenths, np.arange(len(edges)), edges)
     return gauss(np.union1d(fine, grid), order=4)
+
+
+def exact_step(step, bits):
+    """At most this step, of so many bits: its first 2^(53 - bits) multiples are floats without
+    rounding."""
+    mantissa, exponent = frexp(step)
+    return ldexp(floor(ldexp(mantissa, bits)), exponent - bits)
 
 
 def multiples(spacing, low, high):

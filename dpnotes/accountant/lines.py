@@ -73,9 +73,3 @@ class Line:
             min((rounding + cut) / value, 1e300),
             min((rounding + cut + 1.1 * aliases) / value, 1e300),
         )
-
-
-def exact_step(step):
-    """At most this step, of 28 bits: its first 2^25 multiples are floats without rounding."""
-    mantissa, exponent = np.frexp(step)
-    return float(np.ldexp(np.floor(np.ldexp(mantissa, 28)), exponent - 28))

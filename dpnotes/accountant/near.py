@@ -48,14 +48,14 @@ class Missed:
 
 def missed(way, epsilon):
     """A ``Missed`` for a direction, around one epsilon >= 0; or None."""
-    if epsilon >= way.finite_top():
+    if epsilon >= way.end:
         return None
     parts, epsilon = way.given, epsilon - way.log_kept
     start = within(LINES, contour.saddle_at, parts, 1, epsilon)
     if start is None:
         return None
     side = 1 if start[2] < np.log(0.5) else -1
-    line = within(LINES, _line, parts, side, epsilon)
+    line = within(LINES, contour.line_at, parts, side, epsilon)
     if line is None and side > 0:
         line = within(JUMPS, jumps.draw, parts, epsilon, start[2])
     dull = array_sums.own_error(line, epsilon) if line else 1.0
@@ -63,10 +63,6 @@ def missed(way, epsilon):
     if found or dull > TRUSTED:
         return found
     return _from_line(line, side, way.log_kept, max(SHARP, 4 * dull))
-
-
-def _line(parts, side, epsilon):
-    return contour.line(parts, side, contour.saddle_at(parts, side, epsilon))
 
 
 def _from_line(line, side, log_kept, limit):

@@ -2,13 +2,7 @@
 
 A :class:`PrivacyLoss` is a list of steps and how often each is run. Both directions of every pair
 of neighbours (a person added, a person removed) are computed, and the worse one is reported. For
-each direction the cheapest exact method answers:
-
-1. one step: a closed form (``one_step``);
-2. few finite losses: the exact sum (``finite_sums``);
-3. anything else: the contour integral (``contour``), in time independent of the number of rounds;
-4. where a few rare large losses spoil that: such integrals by how many there are (``jumps``);
-5. where all of these decay too slowly: a fine lattice, on the safe side (``lattice``).
+each direction the cheapest exact method answers (``direction``).
 """
 
 from __future__ import annotations
@@ -67,10 +61,8 @@ class PrivacyLoss:
 
     def delta(self, epsilon: ArrayLike) -> Answer:
         """The least delta for which the mechanism is (epsilon, delta)-DP; epsilon >= 0."""
-        return self._many(many.deltas, 1, self._delta, nonnegative("epsilon", epsilon))
-
-    def _delta(self, epsilon):
-        return self._worst_delta(epsilon)[1]
+        epsilon = nonnegative("epsilon", epsilon)
+        return self._many(many.deltas, self._worst_delta, epsilon)[1]
 
     def _worst(self, answer, needless):
         """The largest (low, value, high) of the directions, within the work of one query; one that
@@ -86,16 +78,13 @@ class PrivacyLoss:
 
     def _worst_delta(self, epsilon, enough=np.inf):
         """(low, value, high); a direction that Chernoff's bound rules out is not computed, nor one
-        that would only make an upper end larger that is more than enough."""
+        that would only make an upper end larger that is more than ``enough``: then the upper end
+        is a number in between."""
 
         def needless(way, found):
             return found[2] > enough or way.certainly_below(epsilon, found[0])
 
         return self._worst(lambda way: way.delta(epsilon), needless)
-
-    def _most_delta(self, epsilon, enough):
-        """The upper end of delta(epsilon), or if that is more than enough, a number in between."""
-        return self._worst_delta(epsilon, enough)[2]
 
     def _roughly(self, epsilon):
         """log delta(epsilon) of one direction, for the searches of ``calibrate``."""
@@ -111,21 +100,15 @@ class PrivacyLoss:
         """(low, high) around delta(epsilon): an enclosure under the error model of
         ``dpnotes.accountant``."""
         epsilon = nonnegative("epsilon", epsilon)
-        return self._many(many.deltas, [0, 2], self._delta_interval, epsilon)
-
-    def _delta_interval(self, epsilon):
-        low, _, high = self._worst_delta(epsilon)
-        return low, high
+        return self._many(many.deltas, self._worst_delta, epsilon)[::2]
 
     def epsilon(self, delta: ArrayLike) -> Answer:
         """The least epsilon >= 0 for which the mechanism is (epsilon, delta)-DP; 0 <= delta <= 1.
 
         Infinite where no epsilon does (Gaussian noise at delta = 0, say).
         """
-        return self._many(many.epsilons, 1, self._epsilon, probability("delta", delta))
-
-    def _epsilon(self, delta):
-        return self._worst_epsilon(delta)[1]
+        delta = probability("delta", delta)
+        return self._many(many.epsilons, self._worst_epsilon, delta)[1]
 
     def _worst_epsilon(self, delta):
         """(low, value, high); a direction that Chernoff's bound rules out is not computed."""
@@ -138,11 +121,7 @@ class PrivacyLoss:
         """(low, high) around epsilon(delta): an enclosure under the error model of
         ``dpnotes.accountant``."""
         delta = probability("delta", delta)
-        return self._many(many.epsilons, [0, 2], self._epsilon_interval, delta)
-
-    def _epsilon_interval(self, delta):
-        low, _, high = self._worst_epsilon(delta)
-        return low, high
+        return self._many(many.epsilons, self._worst_epsilon, delta)[::2]
 
     def renyi(self, alpha: ArrayLike) -> Answer:
         """The Rényi divergence of order alpha >= 1, K(alpha-1)/(alpha-1) with K = log E exp(zL).
@@ -153,7 +132,8 @@ class PrivacyLoss:
         alpha = order("alpha", alpha)
         finite = np.isfinite(alpha)
         within("alpha", np.where(finite, alpha, 1.0), 1.0, MOST_ORDER)
-        return _each(self._renyi, alpha)
+        found = [float(self._renyi(a)) for a in np.ravel(alpha).tolist()]
+        return found[0] if isinstance(alpha, float) else np.reshape(found, alpha.shape)
 
     def _renyi(self, alpha):
         return max(way.renyi(alpha) for way in self._directions)
@@ -170,14 +150,17 @@ class PrivacyLoss:
         found = tradeoff.worst(self._directions, np.atleast_1d(alpha).ravel())
         return float(found[0]) if isinstance(alpha, float) else found.reshape(alpha.shape)
 
-    def _many(self, at_once, rows, alone, values):
-        """A float, an array, or two of them (``rows`` of low, value, high); many queries share
-        lines where lines serve, see ``many``."""
-        pair = isinstance(rows, list)
-        if isinstance(values, float) or not many.served(self._directions, values):
-            return (_each_pair if pair else _each)(alone, values)
-        found = at_once(self._directions, values.ravel()).reshape(3, *values.shape)
-        return tuple(found[rows]) if pair else found[rows]
+    def _many(self, at_once, alone, values):
+        """(low, value, high), each a float or an array like ``values``; many queries share lines
+        where lines serve, see ``many``."""
+        if isinstance(values, float):
+            return tuple(float(end) for end in alone(values))
+        flat = values.ravel()
+        if many.served(self._directions, flat):
+            found = at_once(self._directions, flat)
+        else:
+            found = np.array([alone(v) for v in flat.tolist()]).T
+        return tuple(found.reshape(3, *values.shape))
 
     def __repr__(self) -> str:
         return "PrivacyLoss(" + " + ".join(f"{k} x {step}" for step, k in self._parts) + ")"
@@ -196,16 +179,3 @@ def _merged(parts):
     if squares:
         counts[Gaussian(squares**0.5)] = 1
     return tuple(counts.items()) or ((nothing, 1),)
-
-
-def _each(answer, values):
-    if isinstance(values, float):
-        return float(answer(values))
-    return np.array([float(answer(v)) for v in values.ravel().tolist()]).reshape(values.shape)
-
-
-def _each_pair(answer, values):
-    if isinstance(values, float):
-        return tuple(float(v) for v in answer(values))
-    pairs = np.array([answer(v) for v in values.ravel().tolist()]).reshape(*values.shape, 2)
-    return pairs[..., 0], pairs[..., 1]

@@ -1,17 +1,16 @@
 """The Poisson-subsampled Gaussian step, whose law is a smooth integral over the outcome x.
 
-The moments E exp(zL) of a mixture of two Gaussians have no closed form, but their integrand is
-analytic in a strip around the real x, and for such a function the trapezoid rule is nearly exact:
-with nodes a distance h apart its error is at most (N(d) + N(-d)) / (exp(2 pi d/h) - 1), where N(d)
-is the integral of the absolute integrand along x + id (Trefethen and Weideman 2014, Theorem 5.1).
-A phase exp(iyL) makes N(d) small on one side of the real line and large on the other. How large is
-computed (``_shifted``), and gives both the mesh for a line (``_nodes``) and a bound on the integral
-itself, for the line may be moved to where it is smallest (``ceiling``).
+Its moments E exp(zL) have no closed form, but their integrand is analytic in a strip around the
+real x, where the trapezoid rule with nodes a distance h apart is off by at most
+(N(d) + N(-d)) / (exp(2 pi d/h) - 1), N(d) the integral of the absolute integrand along x + id
+(jumps-quadrature). How large that is is computed (``_shifted``), and gives both the mesh for a
+line (``_nodes``) and a bound on the integral itself, for the line may be moved to where it is
+smallest (``ceiling``, jumps-lift).
 """
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import ceil, expm1, floor, frexp, ldexp, log, log1p, pi, sqrt
+from math import ceil, expm1, floor, frexp, log, log1p, pi, sqrt
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from .._scipy import ndtri_exp
 from .law import (
     EPS,
     Law,
+    exact_step,
     gauss_between,
     inverse_mixed_loss,
     line_of_law,
@@ -185,8 +185,7 @@ class SampledGaussian(Step):
     def _points(self, spans, spacing):
         """Nodes at whole multiples of a number of 16 bits near this spacing, so that they are
         floats without rounding, and the log of the weight of each."""
-        mantissa, exponent = frexp(spacing)
-        spacing = ldexp(floor(ldexp(mantissa, 16)), exponent - 16)
+        spacing = exact_step(spacing, 16)
         ends = [(floor(a / spacing), ceil(b / spacing)) for a, b in spans]
         x = spacing * np.concatenate([np.arange(a, b + 1.0) for a, b in ends])
         return x, log(spacing)
@@ -209,13 +208,8 @@ class SampledGaussian(Step):
 
     def law(self, reach, band):
         spacing = self._nodes(reach, band).spacing
-        if spacing < self._spacing(reach):
-            return self._line_law(self._windows(reach), spacing)
-        return self._real(self._spans(reach), spacing).law
-
-    @lru_cache(maxsize=4)  # noqa: B019
-    def _line_law(self, spans, spacing):
-        return self._at(*self._points(spans, spacing))
+        spans = self._windows if spacing < self._spacing(reach) else self._spans
+        return self._real(spans(reach), spacing).law
 
     def _law_up_to(self, reach):
         spans, spacing = self._spans(reach), self._spacing(reach)

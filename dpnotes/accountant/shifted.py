@@ -37,6 +37,18 @@ def beside(share, both, angle, power, cost):
     return growth, np.arctan2(share * np.sin(angle), 1 - turned * share)
 
 
+def log_mean(exponent, mean):
+    """log of the mean of exp of each row, inf where that may overflow; ``mean(values, rows)`` are
+    the means of values in these rows."""
+    known = exponent.max(axis=-1) < 700
+    np.minimum(exponent, 700.0, out=exponent)
+    excess = mean(np.expm1(exponent), ...)
+    size = np.log1p(np.maximum(excess, -0.5))
+    if (small := excess < -0.5).any():
+        size[small] = np.log(np.maximum(mean(np.exp(exponent[small]), small), 1e-300))
+    return np.where(known, size, inf)
+
+
 class Lift(NamedTuple):
     """Spacing of nodes, and for heights from ``edge`` on the angle of their line."""
 
@@ -60,7 +72,7 @@ class Shifted:
     def __init__(self, weights, share, both, power, cost):
         self.weights, self.share, self.both = weights, share, both
         self.power, self.cost = power, cost
-        self._first, self._growth, self._phase = 0, np.zeros((0, 0)), np.zeros((0, 0))
+        self._known, self._shifts = None, np.empty((2, 0, len(share)))
 
     @cached_property
     def moments(self):
@@ -74,21 +86,13 @@ class Shifted:
     def _rows(self, first, last):
         """Growth and phase at the angles from number ``first`` to before ``last``; those known
         are a block without gaps."""
-        known = self._first, self._first + len(self._growth)
-        if known[0] == known[1]:
-            self._first, self._growth, self._phase = first, *self._shift(first, last)
-        else:
-            if first < known[0]:
-                growth, phase = self._shift(first, known[0])
-                self._growth = np.concatenate([growth, self._growth])
-                self._phase = np.concatenate([phase, self._phase])
-                self._first = first
-            if last > known[1]:
-                growth, phase = self._shift(known[1], last)
-                self._growth = np.concatenate([self._growth, growth])
-                self._phase = np.concatenate([self._phase, phase])
-        some = slice(first - self._first, last - self._first)
-        return self._growth[some], self._phase[some]
+        low, high = self._known or (first, first)
+        below = [self._shift(first, low)] if first < low else []
+        above = [self._shift(high, last)] if last > high else []
+        if below or above:
+            self._shifts = np.concatenate([*below, self._shifts, *above], axis=1)
+            low, high = self._known = min(first, low), max(last, high)
+        return self._shifts[:, first - low : last - low]
 
     def _shift(self, first, last):
         spend(SHIFT * (last - first) * self.share.size)
@@ -101,15 +105,7 @@ class Shifted:
         spend(BOUND * (last - first) * self.share.size)
         growth, phase = self._rows(first, last)
         exponent = growth - (way * y) * phase
-        top = exponent.max(axis=1)
-        with np.errstate(over="ignore"):
-            excess = np.expm1(exponent) @ self.weights
-        size = np.log1p(np.maximum(excess, -0.5))
-        if (small := excess < -0.5).any():
-            mass = np.exp(exponent[small]) @ self.weights
-            size[small] = np.log(np.maximum(mass, 1e-300))
-        size[~(top < 700)] = inf
-        return size
+        return log_mean(exponent, lambda values, _: values @ self.weights)
 
     def _best(self, guess, measure):
         """The largest of ``measure(first, last)`` over the grid, which has one peak."""

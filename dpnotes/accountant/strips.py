@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .shifted import ANGLE, BOUND, SHIFT, beside
+from .shifted import ANGLE, BOUND, SHIFT, beside, log_mean
 from .work import spend
 
 __all__ = []
@@ -35,17 +35,11 @@ class Tilted(NamedTuple):
         a = angle[:, None]
         cost = 0.5 * (self.sigma[:, None] * a) ** 2
         growth, phase = beside(self.share, self.both, a, power, cost)
-        return np.array([self._log_mean(growth - way * y * phase) for y in heights])
 
-    def _log_mean(self, exponent):
-        known = exponent.max(axis=-1) < 700
-        np.minimum(exponent, 700.0, out=exponent)
-        excess = np.sum(np.expm1(exponent) * self.weights, axis=-1)
-        size = np.log1p(np.maximum(excess, -0.5))
-        if (small := excess < -0.5).any():
-            mass = np.sum(np.exp(exponent[small]) * self.weights[small], axis=-1)
-            size[small] = np.log(np.maximum(mass, 1e-300))
-        return np.where(known, size, np.inf)
+        def mean(values, rows):
+            return np.sum(values * self.weights[rows], axis=-1)
+
+        return np.array([log_mean(growth - way * y * phase, mean) for y in heights])
 
     def falls(self, power, height):
         """b >= 0 with abs(f) <= exp(-b) from this height on, for each step: at the best angle by

@@ -28,6 +28,7 @@ from .law import (
     multiples,
 )
 from .phases import expm1_i
+from .sampled_gaussian import SampledGaussian
 from .step import Step
 from .tilted import Tilted
 from .work import spend
@@ -207,17 +208,8 @@ class SymmetrisedGaussian(Symmetrised):
 
     sigma: float
     rate: float
-
-    def top(self):
-        return np.inf
-
-    def tilt_limit(self, log_delta):
-        return self.sigma * np.sqrt(2 * log_delta) - 2 * self.sigma**2 * np.log(self.rate) + 1
-
-    def spread(self):
-        """That of rate (e^u - 1), or of a loss of 1/sigma^2 at this rate, if that is less."""
-        far = self.sigma**-2
-        return sqrt(self.rate) * min(far, sqrt(self.rate * expm1(min(far, 700.0))))
+    top, tilt_limit = SampledGaussian.top, SampledGaussian.tilt_limit
+    spread = SampledGaussian.spread
 
     @property
     def _bend(self):
@@ -251,19 +243,8 @@ class SymmetrisedLaplace(Symmetrised):
     scale: float
     rate: float
     _bend = 0.0
-
-    def top(self):
-        return float(self._loss(1 / self.scale))
-
-    def bottom(self):
-        return -self.top()
-
-    def log_at_top(self):
-        mixed = self.rate + (1 - self.rate) * np.exp(-1 / self.scale)
-        return float(np.log(mixed) - np.log(2))
-
-    def tilt_limit(self, log_delta):
-        return 4e3 * self.scale
+    top, log_at_top, extent = Laplace.top, Laplace.log_at_top, Laplace.extent
+    tilt_limit = Laplace.tilt_limit
 
     def _undecided(self):
         return -expm1(-0.5 / self.scale)
@@ -274,9 +255,6 @@ class SymmetrisedLaplace(Symmetrised):
 
     def _log_q(self, u):
         return -(u + 1 / self.scale) / 2 - np.log(4)
-
-    def extent(self, reach):
-        return -self.top(), self.top()
 
     @lru_cache(maxsize=64)  # noqa: B019
     def _panels(self, reach):

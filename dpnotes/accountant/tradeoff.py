@@ -111,9 +111,8 @@ def _at_tops(first, second, alpha):
     """The lines at both ends, where delta is the probability of infinite losses."""
     found = np.zeros(len(alpha))
     for way, sign in ((second, 1), (first, -1)):
-        top = way.finite_top()
-        if 0 <= top < inf:
-            e = top + way.round_off(top)
+        if 0 <= way.end < inf:
+            e = way.end + way.finite_top[1]
             rest = 1 - way.infinite * (1 + 16 * EPS) if way.infinite else 1.0
             if sign > 0:
                 found = np.maximum(found, _above(rest, e, alpha))

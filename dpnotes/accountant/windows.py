@@ -36,7 +36,7 @@ class Windows:
         near, far = self._peaks()
         floor = np.maximum(self._height(near), self._height(far)) - LEFT_OUT * self.share
         last = self._edge(np.maximum(far, 0.0), max(self.power, 0.0) + wide, floor)
-        valley = self._valley(near, far)
+        valley = self._halved(near, far, 1.0, 1)
         deep = self._height(valley) < floor
         first, again = last, near
         if deep.any():
@@ -52,7 +52,7 @@ class Windows:
     def _peaks(self):
         """The first and the last local maximum of each, roughly."""
         if self.power < 0:  # there is one
-            low = self._halved(np.full_like(self.sigma, self.power), 0.0, 0.1, self._pull, -1)
+            low = self._halved(np.full_like(self.sigma, self.power), 0.0, 0.1, -1)
             return low, low
         return self._climbed(0.0), self._climbed(self.power)
 
@@ -73,18 +73,15 @@ class Windows:
         loss = np.logaddexp(np.log1p(-self.rate), np.log(self.rate) + u)
         return self.power * loss - 0.5 * (x / self.sigma) ** 2
 
-    def _valley(self, near, far):
-        return self._halved(near, far, 1.0, self._pull, 1)
-
-    def _halved(self, low, high, share, pull, way):
-        """By bisection, the lower end of where x - pull(x) changes its sign."""
+    def _halved(self, low, high, share, way):
+        """By bisection, the lower end of where x - ``_pull(x)`` changes its sign."""
         high = np.broadcast_to(high, low.shape)
         while True:
             size = np.maximum(np.abs(low), np.abs(high))
             if np.all(high - low <= share * self.sigma + 1e-12 * size):
                 return low
             x = 0.5 * (low + high)
-            up = way * (pull(x) - x) < 0
+            up = way * (self._pull(x) - x) < 0
             low, high = np.where(up, x, low), np.where(up, high, x)
 
     def _edge(self, high, low, floor):
