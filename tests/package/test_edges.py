@@ -11,7 +11,7 @@ import pytest
 from scipy import special
 
 import dpnotes as dp
-from dpnotes import discrete, stability
+from dpnotes import discrete, minimise, stability
 from evidence import at_most, equal, holds, must_fail
 
 
@@ -238,6 +238,11 @@ def test_numeric_sparse_is_sparse_on_half_the_budget_and_laplace_on_the_other():
     assert abs(np.abs(told - 1e9).mean() / (2 * count / 80.0) - 1) < 8 / np.sqrt(count)
 
 
+def test_without_a_threshold_it_is_nought():
+    told = dp.numeric_sparse([-0.3, 0.3], epsilon=1e4, rng=np.random.default_rng(2))
+    assert np.isnan(told).tolist() == [True, False]
+
+
 def test_the_accuracy_of_sparse_vector_with_and_without_new_noise():
     kept, fresh = dp.SparseVector(2.0, 4.0, None, 3), dp.SparseVector(2.0, 4.0, 3.0, 3)
     many = 4 * np.log(2 * 10 / 0.05)
@@ -437,3 +442,99 @@ def test_the_range_of_scales_that_are_served():
     for family, scale in ((dp.discrete_gaussian, 10_001.0), (dp.discrete_laplace, 1e8 + 0.5)):
         with pytest.raises(ValueError):
             family(scale)
+
+
+# ------------------------------------------------------------------------------------ minimisers
+
+
+def test_the_median_of_points_that_balance_and_of_one_that_outweighs_the_others():
+    square = [[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]]
+    assert dp.geometric_median(square).tolist() == [0.0, 0.0]
+    heavy = [[0.0, 0.0]] * 3 + [[1.0, 0.0], [0.0, 1.0]]
+    equal(dp.geometric_median(heavy), 0.0, atol=1e-12)
+    skew = [[0.0], [0.0], [0.0], [1.0], [50.0]]
+    equal(dp.geometric_median(skew, tolerance=1.0), 10.2)  # unit vectors: any mean is within 1
+
+
+def test_the_step_away_from_a_data_point_is_that_of_vardi_and_zhang():
+    """Four rows pull at the mean, itself a row, by 4 cos 45 - 1 = 1.8; the row there holds by 1."""
+    points = [[0.0, 0.0], [1.0, 1.0], [1.0, 1.0], [1.0, -1.0], [1.0, -1.0], [-4.0, 0.0]]
+    pull, weight = 4 * np.sqrt(0.5) - 1, 4 * np.sqrt(0.5) + 1 / 4
+    found = dp.geometric_median(points, tolerance=0.1)
+    equal(found, [(pull - 1) / weight, 0.0], atol=1e-15)
+    equal(dp.geometric_median(points, tolerance=0.14), 0.0)  # 0.83 of 6 is below 0.14
+
+
+def test_a_step_ends_where_the_slope_is_a_tenth_of_its_first_value():
+    def along(gradient, start, step):
+        start, step = np.array([start]), np.array([step])
+        point, there = minimise._along(gradient, start, gradient(start), step)
+        equal(there, gradient(point))
+        return point.item()
+
+    def parabola(phi):
+        return phi
+
+    for step, end in ((-1.0, 0.0), (-0.5, 0.5), (-1.5, 0.0625), (-4.0, 0.0)):
+        assert along(parabola, 1.0, step) == end
+    equal(along(parabola, 1.0, -1.08), -0.08)  # 0.0864 is less than a tenth of 1.08
+    equal(along(parabola, 1.0, -1.125), 1 - 1.125 / 2 - 1.125 / 4 - 1.125 / 8)
+    found = along(lambda phi: np.where(phi > 0.3, 1.0, -1.0), 1.0, -1.0)  # no slope is small
+    assert 0 < abs(found - 0.3) < 2.0**-39
+
+
+def test_nesterovs_method_takes_the_steps_of_its_theorem():
+    curves, tolerance = np.array([0.01, 0.3, 1.0]), 1e-3
+    seen, start = [], np.array([1.0, -2.0, 0.5])
+
+    def arrived(phi, there):
+        equal(there, curves * phi)
+        seen.append(phi)
+        return False
+
+    minimise._accelerated(lambda phi: curves * phi, start, 0.01, 1.0, arrived, tolerance)
+    least = 2 * (curves**2 @ start**2) / (0.01 * tolerance**2)
+    assert len(seen) == np.ceil(10 * np.log(least)) == 187
+    assert np.linalg.norm(curves * seen[-1]) <= tolerance
+    before, now, beta = start, start, 9 / 11
+    for phi in seen:
+        before, now = now, (1 - curves) * (now + beta * (now - before))
+        equal(phi, now, rtol=1e-9, atol=1e-12)
+    seen.clear()
+    minimise._accelerated(lambda phi: 0 * phi, start, 0.25, 1.0, lambda *at: seen.append(at), 1e-3)
+    assert len(seen) == 2  # 2 log 2, rounded up: nothing is divided by a gradient of 0
+    seen.clear()
+
+    def third(phi, there):
+        seen.append(phi)
+        return len(seen) == 3
+
+    minimise._accelerated(lambda phi: curves * phi, start, 0.01, 1.0, third, tolerance)
+    assert len(seen) == 3
+
+
+def test_a_minimum_that_rounding_cannot_reach_is_the_best_point_seen():
+    rng, steps = np.random.default_rng(9), []
+    x, y = dp.clip_rows(rng.normal(size=(30, 2))), np.sign(rng.normal(size=30))
+
+    class Counted(dp.RowLoss):
+        pass
+
+    def curvature(z, y):
+        steps.append(z)
+        return dp.logistic_loss.curvature(z, y)
+
+    loss = Counted(**{**vars(dp.logistic_loss), "curvature": curvature})
+    centre, start = np.array([0.3, -0.2]), np.array([1.0, 1.0])
+
+    def gradient(theta):
+        return dp.logistic_loss.gradient(theta, x, y).mean(0) + 0.3 * (theta - centre)
+
+    for tolerance, most in ((1e-30, 100), (1e-9, 9)):
+        steps.clear()
+        theta, size = minimise.descend(x, y, loss, 0.3, centre, start, tolerance=tolerance)
+        assert len(steps) <= most and (most < 100 or size == 0 or len(steps) == 100)
+        equal(gradient(theta), 0.0, atol=1e-9 if most < 100 else 1e-15)
+        equal(size, np.linalg.norm(gradient(theta)), atol=1e-15)
+    theta, size = minimise.descend(x, y, loss, 0.3, centre, theta - centre, tolerance=1e3)
+    equal(size, np.linalg.norm(gradient(theta)), atol=1e-15)
