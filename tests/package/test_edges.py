@@ -395,6 +395,18 @@ def test_weights_that_are_right_learn_nothing():
     assert release.updates == 0
 
 
+def test_weights_refuse_what_is_no_linear_query():
+    """An answer that one row could move by more than 1/rows is not covered by the noise."""
+    plan = dp.weights_plan(100, 3, 5, epsilon=1.0)
+    release = dp.MultiplicativeWeights([50, 30, 20], plan, rng=np.random.default_rng(3))
+    for query in ([0.0, 1.5, 0.0], [-0.1, 0.0, 1.0], [1.0, 0.0], [[1.0, 0.0, 0.0]], 0.5, []):
+        with pytest.raises(ValueError, match="^query must"):
+            release.answer(query)
+    assert release.updates == 0
+    with pytest.raises(ValueError, match="^histogram must hold 100 rows"):
+        dp.MultiplicativeWeights([50, 30, 21], plan, rng=np.random.default_rng(3))
+
+
 # ---------------------------------------------------------------------- audits, draws, training
 
 
