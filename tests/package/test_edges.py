@@ -11,8 +11,60 @@ import pytest
 from scipy import special
 
 import dpnotes as dp
-from dpnotes import discrete, minimise, stability
+from dpnotes import _validate, discrete, minimise, stability
 from evidence import at_most, equal, holds, must_fail
+
+
+def test_arguments_at_the_ends_of_what_is_allowed():
+    inf, most = np.inf, 1e100
+    above, least = np.nextafter(most, inf), np.nextafter(1e-100, 0)
+    ends = (  # a check, what it accepts, what it refuses
+        (_validate.real, (most, -most, 0.0, 3), (above, -above, inf, -inf)),
+        (_validate.positive, (most, 1e-100, 1, [5e-324, 1.0]), (above, least, 0, inf, [0.0, 1.0])),
+        (_validate.nonnegative, (most, 0.0), (above, -5e-324, inf)),
+        (_validate.nonnegative_or_inf, (most, inf, 0.0), (above, -5e-324)),
+        (_validate.probability, (0.0, 1.0), (-5e-324, 1 + 1e-15)),
+        (_validate.positive_probability, (5e-324, 1.0), (0.0, 1 + 1e-15)),
+        (_validate.open_probability, (5e-324, 1 - 1e-15), (0.0, 1.0)),
+        (_validate.order, (1.0, most, inf), (1 - 1e-15, above)),
+        (_validate.count, (1, 2**63 - 1, 1e6), (0, 1.5, 2**63, 0.0, 2.0**63, [1])),
+        (_validate.count_or_zero, (0, 2**63 - 1, 0.0), (-1, 0.5, 2**63, [1])),
+        (_validate.counts, ([1, 2.0], 1e100), ([0, 1], 1.5, 2e100)),
+        (_validate.distribution, ([0.5, 0.5 + 0.9e-9], [0.5, 0.5 - 0.9e-9]), (
+            [0.5, 0.5 + 1.1e-9], [0.5, 0.5 - 1.1e-9], [1.5, -0.5], [[1.0]], 1.0,
+        )),
+    )  # fmt: skip
+    for call, good, bad in ends:
+        for value in good:
+            equal(call("it", value), value)
+        for value in bad:
+            with pytest.raises(ValueError, match="^it must be "):
+                call("it", value)
+    assert type(_validate.count("it", 1e6)) is type(_validate.count_or_zero("it", 3.0)) is int
+    assert _validate.count("it", 2**63 - 1) == 2**63 - 1  # exact: no float is near
+    assert _validate.count_up_to("it", 5, 5) == 5 and _validate.within("it", 2.0, 2, 3) == 2.0
+    for refused in (
+        lambda: _validate.count_up_to("it", 6, 5),
+        lambda: _validate.within("it", 3.1, 2, 3),
+        lambda: _validate.within("it", 1.9, 2, 3),
+        lambda: _validate.counts("it", 6, 5),
+        lambda: _validate.array("it", [[1.0]], 1, 3),
+        lambda: _validate.array("it", [above], 1),
+        lambda: _validate.array("it", [[1.0], [1.0, 2.0]], 2),
+        lambda: _validate.scalar("it", [1.0]),
+        lambda: _validate.scalar("it", [[1.0], [1.0, 2.0]]),
+        lambda: _validate.function("it", 3),
+        lambda: _validate.choice("it", True, (1, 2)),
+        lambda: _validate.choice("it", 3, (1, 2)),
+        lambda: _validate.choice("it", [1], (1, 2)),
+        lambda: _validate.generator("it", 3),
+    ):
+        with pytest.raises(ValueError, match="^it must be "):
+            refused()
+    assert _validate.choice("it", 1.0, (1, 2)) == 1 and _validate.counts("it", 5, 5) == 5
+    found = _validate.array("it", np.array([most, -most]), 1, 3)
+    assert found.tolist() == [most, -most] and _validate.array("it", [3], 1).dtype == float
+    assert type(_validate.plain(np.float64(2))) is type(_validate.real("it", np.int8(2))) is float
 
 
 def test_a_tail_is_at_most_one_and_an_error_at_least_nothing():
