@@ -364,3 +364,142 @@ def test_a_part_holds_plain_numbers_and_knows_the_epsilon_of_one_step():
 
     check(Part.epsilon)
     must_fail(check, lambda part, delta: part.epsilon(delta / 2))
+
+
+BOUNDS = "A-rdp-to-dp U-zcdp-to-dp"  # what a leak makes infinite
+SILENT = [  # a run, delta, the claims that say nothing of it
+    ("sampled", 1e-6, "U-zcdp-to-dp F-3.22 X-subsampled-pair"),
+    ("whole", 1e-6, "F-3.22 X-subsampled-pair T-19-minibatch"),
+    ("laplace", 1e-6, "A-moments-accountant F-3.22 X-subsampled-pair T-19-minibatch"),
+    ("coin", 1e-6, "A-moments-accountant F-3.22"),
+    (
+        "leaky", 1e-6,
+        f"{BOUNDS} A-moments-accountant F-3.22 X-subsampled-pair T-19-minibatch U-plrv-gaussian",
+    ),
+    (
+        "leaky", 5e-9,  # the leaks are all of delta
+        f"{BOUNDS} A-moments-accountant F-3.22 X-subsampled-pair T-19-minibatch U-plrv-gaussian"
+        " U-advanced F-3.20 T-18",
+    ),
+    (
+        "leaky", 4e-9,
+        f"{BOUNDS} A-moments-accountant F-3.22 X-subsampled-pair T-19-minibatch U-plrv-gaussian"
+        " U-advanced F-3.20 T-18 X-dominating-pair X-optimal T-10",
+    ),
+    (
+        "mixed", 1e-6,
+        "A-moments-accountant F-3.22 X-subsampled-pair X-optimal F-3.20 T-18 T-19-minibatch",
+    ),
+    (
+        "pure", 0.0,
+        f"{BOUNDS} A-moments-accountant F-3.22 X-subsampled-pair U-advanced F-3.20 T-18"
+        " T-19-minibatch U-plrv-gaussian",
+    ),
+    (
+        "whole", 0.0,
+        f"{BOUNDS} A-moments-accountant F-3.22 X-subsampled-pair U-advanced F-3.20 T-18"
+        " T-19-minibatch U-plrv-gaussian X-dominating-pair X-optimal T-10",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name, delta, claims", SILENT, ids=lambda part: str(part)[:7])
+def test_who_says_nothing_of_a_run(name, delta, claims):
+    parts = [calculator._part(part, "epsilon", first=False) for part in RUNS[name]]
+    rows = theorems.table(parts, delta)
+    assert len(rows) == 14
+    assert {row["claim"] for row in rows if row["epsilon"] is None} == set(claims.split())
+    assert all(row["why"] for row in rows if row["epsilon"] is None)
+
+
+def test_delta_is_shared_among_the_steps_of_two_mechanisms():
+    """Half of delta less the leaks is for the Gaussian steps, evenly, the rest for the theorem."""
+    delta, leaky = 1e-6, dict(mechanism="approximate", epsilon=0.2, delta=1e-9, rate=0.5, steps=100)
+    noise = dict(mechanism="gaussian", sigma=5.0, rate=0.5, steps=10)
+    left = delta - 100 * 0.5 * 1e-9
+
+    def amplified(share):
+        one = dp.gaussian(5.0).epsilon(share * left / 10 / 0.5)
+        return dp.amplification(one, 0.5)[0], dp.amplification(0.2, 0.5, 1e-9)[0]
+
+    a, b = amplified(1.0)
+    assert row([noise, leaky], "T-10")["epsilon"] == pytest.approx(10 * a + 100 * b, rel=1e-12)
+    a, b = amplified(0.5)
+    found = dp.advanced_composition_heterogeneous([a] * 10 + [b] * 100, left / 2)
+    assert row([noise, leaky], "U-advanced")["epsilon"] == pytest.approx(found, rel=1e-12)
+    assert row([noise, leaky], "T-10", delta=5e-8)["epsilon"] is None  # nothing left for the noise
+
+
+def test_the_lines_that_are_printed():
+    rows = [
+        dict(name="b", claim="B-2", page="two", kind="bound", epsilon=2.5, why="", shown="2.5"),
+        dict(name="a", claim="A-1", page="one", kind="exact", epsilon=1.5, why="", shown="1.5"),
+        dict(name="n", claim="N", page="p", kind="approximation", epsilon=1.0, why="", shown="1"),
+        dict(name="s", claim="S-3", page="three", kind="bound", epsilon=None, why="no", shown="–"),
+    ]
+    found = dict(
+        question="epsilon", name="epsilon", shown="1.5", shown_low="1.4", shown_high="1.6",
+        delta=1e-6, rows=rows, warnings=["so " * 40], call="one\n\ntwo",
+    )  # fmt: skip
+    pad = " " * 29
+    lines = [
+        "epsilon = 1.5   (between 1.4 and 1.6)",
+        "",
+        "epsilon by each theorem, at delta = 1e-06",
+        "",
+        f"         1.5  a{pad} A-1, one",
+        f"         2.5  b{pad} B-2, two",
+        f"           1  n{pad} N, p   an approximation, not a bound",
+    ]
+    silent = ["", "these say nothing here", "", f"  s{pad} S-3: no"]
+    last = ["", "- " + " ".join(["so"] * 31), "  " + " ".join(["so"] * 9), "", "  one", "", "  two"]
+    assert command_line.report(found) == "\n".join([*lines, *silent, *last])
+    noise = found | dict(question="noise", name="sigma", rows=rows[:3])
+    lines[:1] = ["sigma = 1.5", "epsilon then is between 1.4 and 1.6"]
+    assert command_line.report(noise) == "\n".join([*lines, *last])
+    assert command_line.report(found | {"question": "delta"}).startswith("epsilon = 1.5   (betw")
+
+
+CALLS = [  # question, parts, the lines after the import
+    ("epsilon", [dict(WHOLE, steps=1)], "run = dp.gaussian(sigma=20.0)|run.epsilon(delta=1e-05)"),
+    (
+        "delta", [dict(COIN)],
+        "step = dp.subsample(dp.randomized_response(epsilon=0.5), rate=0.01)"
+        "|run = step.compose(200)|run.delta(epsilon=1.0)",
+    ),
+    (
+        "steps", [dict(mechanism="gaussian", sigma=5.0)],
+        "def family(x):|    step = dp.gaussian(sigma=5.0)|    return step.compose(x)|"
+        "|dp.calibrate(family, epsilon=1.0, delta=1e-05)",
+    ),
+    (
+        "rate", [dict(mechanism="laplace", scale=2.0, steps=3), dict(LEAKY, steps=1)],
+        "def family(x):|    step = dp.subsample(dp.laplace(scale=2.0), rate=x)"
+        "|    return step.compose(3)||part_2 = dp.finite(*dp.dominating_pair(0.1, 1e-10))"
+        "|dp.calibrate(lambda x: family(x) + part_2, epsilon=1.0, delta=1e-05)",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("question, parts, lines", CALLS, ids=[call[0] for call in CALLS])
+def test_the_call_to_copy_as_it_is_written(question, parts, lines):
+    parts = [calculator._part(p, question, first=n == 0) for n, p in enumerate(parts)]
+    found = calculator.call(question, parts, 1.0, 1e-5)
+    assert found == "\n".join(["import dpnotes as dp", "", *lines.split("|")])
+
+
+def test_which_remarks_apply():
+    whole, sampled, pure = Part("gaussian", 1.0), Part("gaussian", 1.0, 0.5), Part("pure", 1.0)
+
+    def said(parts, epsilon=1.0, delta=1e-6, people=None):
+        return calculator.warnings(parts, epsilon, delta, people)
+
+    remarks = calculator.REMARKS
+    assert said([pure]) == []
+    assert said([pure], delta=1.1e-6) == [remarks["delta"]]
+    assert said([pure], delta=1.1e-6, people=9) == []
+    assert said([whole]) == said([pure, whole]) == [remarks["sensitivity"], remarks["float"]]
+    assert said([sampled]) == [remarks[name] for name in ("poisson", "adjacency", "float")]
+    assert said([pure], epsilon=10.0) == [] and "factor of 2.4e+04" in said([pure], 10.1)[0]
+    assert "factor of 1e+304" in said([pure], 1e5)[0]
+    assert said([pure], delta=0.01, people=99) == [] and "1/100:" in said([pure], 1, 0.01, 100)[0]
