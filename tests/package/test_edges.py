@@ -11,7 +11,7 @@ import pytest
 from scipy import special
 
 import dpnotes as dp
-from dpnotes import _validate, discrete, minimise, stability
+from dpnotes import _validate, discrete, minimise, shuffling, stability
 from evidence import at_most, equal, holds, must_fail
 
 
@@ -602,3 +602,89 @@ def test_a_minimum_that_rounding_cannot_reach_is_the_best_point_seen():
         equal(size, np.linalg.norm(gradient(theta)), atol=1e-15)
     theta, size = minimise.descend(x, y, loss, 0.3, centre, theta - centre, tolerance=1e3)
     equal(size, np.linalg.norm(gradient(theta)), atol=1e-15)
+
+
+# ------------------------------------------------------------------ batches as they are in practice
+
+
+def test_cells_of_the_density_ratio():
+    edges = np.array([0.0, 1.0, 3.0, 3.0, np.inf])
+    q, p = np.array([0.4, 0.3, 0.1, 0.2]), np.array([0.1, 0.45, 0.3, 1.0])
+    merged = shuffling._merged(edges, np.append(q, 0.0), np.append(p, 0.25), 0.5)
+    equal(merged.value, p / q)
+    assert merged.mass.tolist() == q.tolist() and merged.lost == 0.75
+    low = shuffling._spread(edges, q, p, 0.5)
+    assert low.value.tolist() == [0.0, 1.0, 3.0, 3.0]
+    # 0.1 = 0.1 * 1; 0.45 = 0.225 * 1 + 0.075 * 3; of the last cell 0.4 lies above 3 * 0.2
+    equal(low.mass, [0.3, 0.1 + 0.225, 0.075 + 0.1, 0.2])
+    equal(low.lost, 0.5 + 0.4)
+    loss = shuffling._Ratio(np.array([0.5, 1.2]), np.array([0.5, 0.5]), 0.15).loss()
+    equal(loss.delta(0.0), 0.15 + 0.1)
+
+
+def test_means_of_ratios_and_their_pairs():
+    a = shuffling._Ratio(np.array([1.0, 3.0]), np.array([0.25, 0.75]), 0.1)
+    b = shuffling._Ratio(np.array([2.0]), np.array([1.0]), 0.3)
+    value, mass, lost = shuffling._mixed(a, b, 0.75)
+    equal(value, [1.25, 2.75])
+    equal([*mass, lost], [0.25, 0.75, 0.15])
+    value, mass, lost = shuffling._twice(a)
+    equal(value, [1.0, 2.0, 3.0])
+    equal([*mass, lost], [1 / 16, 6 / 16, 9 / 16, 0.1])
+    equal(shuffling._binomial(3, 0.25), np.array([27, 27, 9, 1]) / 64)
+    fine = shuffling._Ratio(np.array([0.5, 1.5]), np.array([0.5, 0.5]), 0.0)
+    for steps in (1, 2, 3, 5, 8):
+        low, high = (
+            shuffling._averaged(fine, steps, r) for r in (shuffling._merged, shuffling._spread)
+        )
+        k = np.arange(steps + 1)
+        ratio, law = (0.5 * (steps - k) + 1.5 * k) / steps, special.binom(steps, k) / 2.0**steps
+        exact = np.maximum(ratio - 1, 0) @ law
+        at_most(low.delta(0.0), exact)
+        at_most(exact, high.delta(0.0))
+    whole = shuffling._averaged(fine, 1, shuffling._merged)
+    equal(whole.delta(0.0), 0.25)
+
+
+def test_masses_of_cells_of_gaussians():
+    z, sigma = np.array([-30.0, -1.0, 0.5, 2.0, 40.0]), 1.5
+    with mpmath.workdps(200):
+        cdf = [mpmath.ncdf((mpmath.mpf(x) - 1) / sigma) for x in z.tolist()]
+        tail = [mpmath.ncdf(-(mpmath.mpf(x) - 1) / sigma) for x in z.tolist()]
+        cells = [cdf[0], *(b - a for a, b in zip(cdf[:-1], cdf[1:], strict=True)), tail[-1]]
+        equal(shuffling._gaussian(z, sigma, 1.0), [float(c) for c in cells], rtol=1e-11)
+        one = [mpmath.ncdf(mpmath.mpf(x) / sigma) for x in z.tolist()]
+        largest = [a * b**6 for a, b in zip(cdf, one, strict=True)]
+        between = [b - a for a, b in zip(largest[:-1], largest[1:], strict=True)]
+        cells = [largest[0], *between, 1 - largest[-1]]
+        found = shuffling._maximum(z, sigma, 7, 1.0)
+        equal(found, [float(c) for c in cells], rtol=1e-9)
+    means, weights = np.array([0.0, 2.0]), np.array([0.75, 0.25])
+    ratio = 0.75 + 0.25 * np.exp((2 * z - 2) / sigma**2)
+    equal(shuffling._tilts(z, sigma, weights, means), ratio)
+
+
+def test_what_shuffling_serves():
+    at_most(0.0, dp.shuffled_floor(0.1, 1, cells=20).delta(1.0))
+    good = dict(sigma=1.0, rate=0.5, cells=40)
+    for change, name in (
+        (dict(sigma=0.0999), "sigma"),
+        (dict(sigma=1000.1), "sigma"),
+        (dict(rate=0.99e-10), "rate"),
+        (dict(cells=19), "cells"),
+        (dict(cells=2001), "cells"),
+    ):
+        with pytest.raises(ValueError, match=f"^{name} must be"):
+            dp.sampled_substitution(**{**good, **change})
+        if name != "rate":
+            with pytest.raises(ValueError, match=f"^{name} must be"):
+                dp.random_allocation(**{"sigma": 1.0, "steps": 2, **change})
+    for call in (dp.shuffled_floor, dp.random_allocation):
+        with pytest.raises(ValueError, match="^steps must be"):
+            call(1.0, 10**7 + 1)
+    with pytest.raises(ValueError, match="^rows / sigma must be"):
+        dp.sampled_group(1.0, 0.1, 26)
+    for rate in (1.0, 1e-10):
+        low, high = dp.sampled_substitution(1.0, rate, cells=2000)
+        at_most(low.delta(0.1), high.delta(0.1))
+    equal(dp.sampled_group(2.0, 1.0, 1)[0].delta(0.3), dp.gaussian(2.0).delta(0.3), rtol=1e-3)
