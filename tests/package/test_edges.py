@@ -12,6 +12,7 @@ from scipy import special
 
 import dpnotes as dp
 from dpnotes import _validate, discrete, minimise, shuffling, stability
+from dpnotes import queries as queries_room
 from evidence import at_most, equal, holds, must_fail
 
 
@@ -602,6 +603,129 @@ def test_a_minimum_that_rounding_cannot_reach_is_the_best_point_seen():
         equal(size, np.linalg.norm(gradient(theta)), atol=1e-15)
     theta, size = minimise.descend(x, y, loss, 0.3, centre, theta - centre, tolerance=1e3)
     equal(size, np.linalg.norm(gradient(theta)), atol=1e-15)
+
+
+# ------------------------------------------------------------------------- losses and their optima
+
+
+def test_losses_and_their_derivatives_as_they_are_written_down():
+    m = np.array([-3.0, 0.0, 0.5, 0.75, 1.0, 1.5, 4.0])
+    e = np.exp(-m)
+    ramp = np.clip(1.5 - m, 0, 1)  # the Huber hinge is bent from 1/2 to 3/2
+    for y in (1.0, -1.0):
+        for loss, value, slope, curvature in (
+            (dp.logistic_loss, np.log1p(e), -e / (1 + e), e / (1 + e) ** 2),
+            (dp.huber_loss, np.where(m < 0.5, 1 - m, ramp**2 / 2), -ramp, (m >= 0.5) & (m <= 1.5)),
+            (dp.hinge_loss, np.maximum(0, 1 - m), -1.0 * (m < 1), None),
+            (dp.zero_one_loss, 1.0 * (m <= 0), None, None),
+        ):
+            for found, known, sign in (
+                (loss.value, value, 1), (loss.slope, slope, y), (loss.curvature, curvature, 1),
+            ):  # fmt: skip
+                if known is None:
+                    with pytest.raises(ValueError, match="^loss must be smooth here"):
+                        found(y * m, y)
+                else:
+                    equal(found(y * m, y), sign * known)
+    z, y = np.array([-0.5, 0.0, 2.0]), np.array([1.0, 0.5, -1.0])
+    equal(dp.squared_loss.value(z, y), (y - z) ** 2)
+    equal(dp.squared_loss.slope(z, y), 2 * (z - y))
+    equal(dp.squared_loss.curvature(z, y), 2.0)
+    for loss, at_zero, smooth, steep in (
+        (dp.logistic_loss, np.log(2), 0.25, 1 / (1 + np.exp(-3))),
+        (dp.huber_loss, 1.0, 1.0, 1.0),
+        (dp.hinge_loss, 1.0, np.inf, 1.0),
+        (dp.zero_one_loss, 1.0, np.inf, np.inf),
+        (dp.squared_loss, 1.0, 2.0, 8.0),
+        (dp.distance_loss, np.inf, np.inf, 1.0),
+    ):
+        equal([loss.at_zero, loss.smoothness, loss.lipschitz(3.0)], [at_zero, smooth, steep])
+    far = dp.distance_loss([[0.0, 0.0], [3.0, 4.0]], np.array([[3.0, 4.0]]))
+    assert far.tolist() == [[5.0], [0.0]]
+    equal(
+        dp.distance_loss.gradient(np.zeros(2), np.array([[3.0, 4.0], [0.0, 0.0]]))[0], [-0.6, -0.8]
+    )
+
+
+def test_rows_are_scaled_to_the_bound_and_shorter_ones_stay():
+    rows = np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0], [1e-320, 0.0]])
+    equal(dp.clip_rows(rows), [[0.6, 0.8], [0.3, 0.4], [0.0, 0.0], [1e-320, 0.0]])
+    equal(dp.clip_rows(rows, 2.0)[0], [1.2, 1.6])
+    equal(dp.clip_rows([3.0, 4.0]), [0.6, 0.8])
+
+
+def test_the_radius_of_an_optimum_is_where_its_two_bounds_meet():
+    equal(dp.optimum_radius(dp.hinge_loss, 0.02), 10.0)  # sqrt(2/0.02), below 1/0.02
+    equal(dp.optimum_radius(dp.hinge_loss, 5.0), 0.2)  # 1/5, below sqrt(2/5)
+    radius = dp.optimum_radius(dp.logistic_loss, 2.0)
+    equal(2.0 * radius, dp.logistic_loss.lipschitz(radius))
+    with pytest.raises(ValueError, match="^loss must be"):
+        dp.optimum_radius("logistic", 1.0)
+    with pytest.raises(ValueError, match="^regularization must be"):
+        dp.optimum_radius(dp.hinge_loss, 0.0)
+
+
+def test_what_a_risk_refuses():
+    x, y = np.eye(2), np.array([1.0, -1.0])
+    good = dict(regularization=1.0)
+    assert dp.risk_minimum(np.zeros((3, 0)), np.ones(3), **good).shape == (0,)
+    equal(dp.risk_minimum(x, y, **good, centre=[5.0, 0.0], start=[9.0, 9.0])[0], 5.0, rtol=0.01)
+    for change, name in (
+        (dict(loss=dp.hinge_loss), "loss"),
+        (dict(loss=dp.zero_one_loss), "loss"),
+        (dict(y=np.ones(3)), "y"),
+        (dict(x=np.zeros((0, 2)), y=np.zeros(0)), "y"),
+        (dict(centre=[1.0]), "centre"),
+        (dict(start=[1.0, 2.0, 3.0]), "start"),
+        (dict(tolerance=0.0), "tolerance"),
+    ):
+        with pytest.raises(ValueError, match=f"^{name} must be|^{name} must have"):
+            dp.risk_minimum(**{"x": x, "y": y, **good, **change})
+    rows = np.random.default_rng(9).normal(size=(30, 2))
+    with pytest.raises(ValueError, match="^tolerance must be larger here"):
+        for lam in np.linspace(0.1, 1.0, 20):  # a gradient of 0, to the last bit, for all of them?
+            dp.risk_minimum(rows, np.ones(30), regularization=lam, tolerance=1e-30)
+    for theta, rows, labels in (([1.0], x, y), ([1.0, 2.0], x, y[:1]), ([], np.zeros((2, 0)), y)):
+        with pytest.raises(ValueError, match="^x must have"):
+            dp.invert_model(theta, rows, labels, regularization=1.0)
+
+
+# ------------------------------------------------------------------------------- queries
+
+
+def test_marginals_in_the_order_that_they_say():
+    queries, weights = dp.Marginals((2, 3, 2), 2), np.arange(12.0) / 66
+    assert queries.tables == [(0, 1), (0, 2), (1, 2)] and len(queries) == 6 + 4 + 6
+    assert queries.attributes[6] == (0, 2) and queries.codes[6:10] == [
+        (0, 0),
+        (0, 1),
+        (1, 0),
+        (1, 1),
+    ]
+    equal(queries @ weights, [queries[i] @ weights for i in range(len(queries))])
+    assert np.flatnonzero(queries[7]).tolist() == [1, 3, 5]  # a = 0 and c = 1 of (2, 3, 2)
+    assert len(dp.Marginals((2, 3), 2)) == 6 and len(dp.Marginals((2, 3), 1)) == 5
+    for shape, order, name in (((2, 3), 3, "order"), ((2, 3), 0, "order"), ((2, 0), 1, "shape")):
+        with pytest.raises(ValueError, match=f"^{name} must be"):
+            dp.Marginals(shape, order)
+
+
+def test_histograms_hold_whole_rows_and_queries_fit_them():
+    shares, rows = queries_room.histogram_rows([1, 0, 2])
+    assert shares.tolist() == [1.0, 0.0, 2.0] and rows == 3 and type(rows) is int
+    assert queries_room.histogram_rows([0.5, 0.5 + 9e-7])[1] == 1
+    for histogram in ([1, -1, 3], [0.0, 0.0], [0.5, 0.6], [0.5, 0.5 + 1.1e-6], [0.3], [[1.0]], []):
+        with pytest.raises(ValueError, match="^histogram must"):
+            queries_room.histogram_rows(histogram)
+    marginals = dp.Marginals((2, 2), 1)
+    assert queries_room.on_universe(marginals, 4) is marginals
+    assert queries_room.on_universe([[0, 1]], 2).tolist() == [[0.0, 1.0]]
+    for queries, size in (
+        (marginals, 5), ([[0.0, 1.0]], 3), (np.zeros((0, 2)), 2), ([0.0, 1.0], 2),
+        ([[0.0, 1 + 1e-15]], 2), ([[-1e-15, 1.0]], 2),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="^queries must be"):
+            queries_room.on_universe(queries, size)
 
 
 # ------------------------------------------------------------------ batches as they are in practice
