@@ -11,7 +11,7 @@ import pytest
 from scipy import special
 
 import dpnotes as dp
-from dpnotes import _validate, discrete, minimise, shuffling, stability
+from dpnotes import _validate, convex, discrete, minimise, shuffling, stability
 from dpnotes import queries as queries_room
 from evidence import at_most, equal, holds, must_fail
 
@@ -52,6 +52,8 @@ def test_arguments_at_the_ends_of_what_is_allowed():
         lambda: _validate.array("it", [[1.0]], 1, 3),
         lambda: _validate.array("it", [above], 1),
         lambda: _validate.array("it", [[1.0], [1.0, 2.0]], 2),
+        lambda: _validate.real("it", np.ma.masked_array([0.5, 0.5], [True, False])),
+        lambda: _validate.real("it", bytearray(b"3")),
         lambda: _validate.scalar("it", [1.0]),
         lambda: _validate.scalar("it", [[1.0], [1.0, 2.0]]),
         lambda: _validate.function("it", 3),
@@ -616,6 +618,7 @@ def test_losses_and_their_derivatives_as_they_are_written_down():
         for loss, value, slope, curvature in (
             (dp.logistic_loss, np.log1p(e), -e / (1 + e), e / (1 + e) ** 2),
             (dp.huber_loss, np.where(m < 0.5, 1 - m, ramp**2 / 2), -ramp, (m >= 0.5) & (m <= 1.5)),
+            (convex._huber(0.5), np.where(m < 0.5, 1 - m, ramp**2 / 2), -ramp, abs(m - 1) <= 0.5),
             (dp.hinge_loss, np.maximum(0, 1 - m), -1.0 * (m < 1), None),
             (dp.zero_one_loss, 1.0 * (m <= 0), None, None),
         ):
@@ -633,7 +636,8 @@ def test_losses_and_their_derivatives_as_they_are_written_down():
     equal(dp.squared_loss.curvature(z, y), 2.0)
     for loss, at_zero, smooth, steep in (
         (dp.logistic_loss, np.log(2), 0.25, 1 / (1 + np.exp(-3))),
-        (dp.huber_loss, 1.0, 1.0, 1.0),
+        (convex._huber(0.5), 1.0, 1.0, 1.0),
+        (convex._huber(0.125), 1.0, 4.0, 1.0),
         (dp.hinge_loss, 1.0, np.inf, 1.0),
         (dp.zero_one_loss, 1.0, np.inf, np.inf),
         (dp.squared_loss, 1.0, 2.0, 8.0),
