@@ -674,6 +674,10 @@ def test_what_a_risk_refuses():
     good = dict(regularization=1.0)
     assert dp.risk_minimum(np.zeros((3, 0)), np.ones(3), **good).shape == (0,)
     equal(dp.risk_minimum(x, y, **good, centre=[5.0, 0.0], start=[9.0, 9.0])[0], 5.0, rtol=0.01)
+    near = np.array([4.9, 0.0])  # of gradient 0.1: where the tolerance is larger it stays there
+    equal(dp.risk_minimum(x, y, **good, centre=[5.0, 0.0], start=near, tolerance=0.6), near)
+    points, labels = convex.checked_rows([[0.5, 0.5]], None, dp.distance_loss)
+    assert points.tolist() == [[0.5, 0.5]] and labels is None
     for change, name in (
         (dict(loss=dp.hinge_loss), "loss"),
         (dict(loss=dp.zero_one_loss), "loss"),
