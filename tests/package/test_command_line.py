@@ -503,3 +503,51 @@ def test_which_remarks_apply():
     assert said([pure], epsilon=10.0) == [] and "factor of 2.4e+04" in said([pure], 10.1)[0]
     assert "factor of 1e+304" in said([pure], 1e5)[0]
     assert said([pure], delta=0.01, people=99) == [] and "1/100:" in said([pure], 1, 0.01, 100)[0]
+
+
+def test_help_names_what_each_option_takes(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    with pytest.raises(SystemExit):
+        command_line.main(["--help"])
+    text = capsys.readouterr().out
+    assert text.startswith("usage: python -m dpnotes [-h]")
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    for line in (
+        "question epsilon, delta, sigma, scale, each, steps, rate",
+        "--sigma X Gaussian noise",
+        "--approximate EPSILON DELTA",
+        "any mechanism that is (epsilon, delta)-DP",
+        "--rate R of Poisson sampling (1: all)",
+        "--steps K how many times (1)",
+        "--epsilon E odds change by at most e^E",
+        "--delta D but for this probability",
+        "--rows N people in the data",
+        "--json print a JSON object instead",
+        "the mechanism, one of these:",
+        "how it is used:",
+        "the target, and what else is known:",
+    ):
+        assert line in lines, line
+    at = text.index
+    assert at("How private is a computation") < at("--sigma X  ") < at("Numbers may be written")
+
+
+def test_what_a_line_is_read_as():
+    def read(line):
+        return command_line.read(line.split())[:2]
+
+    assert read("epsilon --approximate 1/2 1e-9 --steps 3 --delta 1e-6 --rows 9") == (
+        {
+            "question": "epsilon",
+            "parts": [{"mechanism": "approximate", "epsilon": 0.5, "delta": 1e-9, "steps": 3.0}],
+            "delta": 1e-6,
+            "rows": 9.0,
+        },
+        False,
+    )
+    later = "each --epsilon 1 --delta 1e-6 --then --response 2 --rate 1/4 --delta 1e-7 --json"
+    coin = {"mechanism": "response", "epsilon": 2.0, "rate": 0.25}
+    query = {"question": "noise", "parts": [{"mechanism": "pure"}, coin]}
+    assert read(later) == (query | {"epsilon": 1.0, "delta": 1e-7}, True)
+    query = {"question": "delta", "parts": [coin], "epsilon": 3.0}
+    assert read("delta --response 2 --rate 0.25 --epsilon 3 --delta 0.5") == (query, False)
