@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from math import ceil, floor
 
 import numpy as np
 import pytest
@@ -481,11 +482,63 @@ CALLS = [  # question, parts, the lines after the import
 ]  # fmt: skip
 
 
+CALLS.append(
+    (
+        "epsilon",
+        [WHOLE, COIN],
+        "part_1 = dp.gaussian(sigma=20.0).compose(100)"
+        "|step = dp.subsample(dp.randomized_response(epsilon=0.5), rate=0.01)"
+        "|part_2 = step.compose(200)|(part_1 + part_2).epsilon(delta=1e-05)",
+    )
+)
+
+
 @pytest.mark.parametrize("question, parts, lines", CALLS, ids=[call[0] for call in CALLS])
 def test_the_call_to_copy_as_it_is_written(question, parts, lines):
     parts = [calculator._part(p, question, first=n == 0) for n, p in enumerate(parts)]
     found = calculator.call(question, parts, 1.0, 1e-5)
     assert found == "\n".join(["import dpnotes as dp", "", *lines.split("|")])
+
+
+def test_what_is_found_is_rounded_so_that_it_still_meets_the_target():
+    noisy, pure = Part("gaussian", 1.0), Part("pure", 1.0)
+    for question, part, rounding in (
+        ("noise", noisy, ceil), ("noise", Part("laplace", 1.0), ceil), ("noise", pure, floor),
+        ("noise", Part("approximate", 1.0), floor), ("steps", noisy, floor), ("rate", pure, floor),
+        ("epsilon", noisy, round), ("delta", noisy, round),
+    ):  # fmt: skip
+        assert calculator._rounding(question, part) is rounding
+    assert calculator._name("noise", pure) == "each" and calculator._name("rate", pure) == "rate"
+    assert calculator._name("noise", noisy) == "sigma"
+    for kind, shown in (("exact", "1"), ("approximation", "1"), ("bound", "1.0001")):
+        assert calculator._shown({"epsilon": 1.000004, "kind": kind}) == shown
+    found = asked([dict(mechanism="gaussian", sigma=3.0)])
+    texts = found["shown"], found["shown_low"], found["shown_high"]
+    assert [len(text) - 1 for text in texts] == [10, 13, 13], texts  # digits beside the point
+
+
+def test_a_target_is_looked_at_before_any_work():
+    for question, target, message in (
+        ("epsilon", dict(), "^delta must be given"),
+        ("epsilon", dict(delta=1.1), "^delta must be a number in .0, 1.,"),
+        ("noise", dict(epsilon=1.0, delta=0.0), "^delta must be a number in .0, 1.,"),
+        ("noise", dict(delta=0.1), "^epsilon must be given"),
+        ("delta", dict(), "^epsilon must be given"),
+        ("delta", dict(epsilon=-1.0), "^epsilon must be a finite number >= 0"),
+        ("delta", dict(epsilon=[1.0]), "^epsilon must be a single number"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            calculator.answers({"question": question, "parts": [WHOLE], **target})
+    assert asked([PURE], delta=0.0)["answer"] == pytest.approx(100.0, rel=1e-12)
+    assert asked([WHOLE], delta=1.0)["answer"] == 0.0
+
+
+def test_all_of_the_data_may_take_part_where_that_meets_the_target():
+    part = dict(mechanism="gaussian", sigma=10.0)
+    found = asked([part], question="rate", epsilon=0.1, delta=0.02)
+    assert found["answer"] == found["parts"][0]["rate"] == 1.0 and found["shown"] == "1"
+    with pytest.raises(ValueError, match="^steps must have a value that just meets"):
+        asked([part], question="steps", epsilon=1e-3, delta=1e-9)
 
 
 def test_which_remarks_apply():
