@@ -411,6 +411,12 @@ def test_who_says_nothing_of_a_run(name, delta, claims):
     assert len(rows) == 14
     assert {row["claim"] for row in rows if row["epsilon"] is None} == set(claims.split())
     assert all(row["why"] for row in rows if row["epsilon"] is None)
+    assert not any(row["why"].startswith("not computed") for row in rows)
+
+
+def test_a_share_of_delta_is_at_most_one():
+    once = dict(mechanism="gaussian", sigma=3.0, rate=0.1)  # 1/0.1 for the step on all of the data
+    assert row([once], "T-10", delta=1.0)["epsilon"] == 0.0
 
 
 def test_delta_is_shared_among_the_steps_of_two_mechanisms():
