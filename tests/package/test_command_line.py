@@ -414,6 +414,23 @@ def test_who_says_nothing_of_a_run(name, delta, claims):
     assert not any(row["why"].startswith("not computed") for row in rows)
 
 
+def test_divergences_of_two_mechanisms_are_added_up():
+    whole, twice = Part("gaussian", 20.0, steps=100), Part("gaussian", 9.0, steps=2)
+    pure, coin = Part("pure", 0.1, steps=30), Part("response", 0.5, 0.01, steps=7)
+    case, orders = theorems.Case([whole, twice], 1e-6), np.arange(2, 257)
+    rho = 100 / (2 * 20.0**2) + 2 / (2 * 9.0**2)  # of Gaussians: the order times rho
+    least = (orders * rho + np.log(1e6) / (orders - 1)).min()
+    assert theorems.moments(case) == pytest.approx(least, rel=1e-12)
+    assert theorems.zcdp(case) == pytest.approx(dp.zcdp_to_dp(rho, 1e-6), rel=1e-12)
+    rho = 100 / (2 * 20.0**2) + 30 * dp.zcdp_from_pure(0.1)
+    rho += 7 * dp.zcdp_from_pure(dp.amplification(0.5, 0.01)[0])
+    found = theorems.zcdp(theorems.Case([whole, pure, coin], 1e-6))
+    assert found == pytest.approx(dp.zcdp_to_dp(rho, 1e-6), rel=1e-12)
+    textbook = dp.gaussian_sigma_classical(1.0, 0.01) / 30 * 3
+    case = theorems.Case([Part("gaussian", 30.0, steps=4), Part("gaussian", 30.0, steps=5)], 0.01)
+    assert theorems.classical(case) == pytest.approx(textbook, rel=1e-12)
+
+
 def test_a_share_of_delta_is_at_most_one():
     once = dict(mechanism="gaussian", sigma=3.0, rate=0.1)  # 1/0.1 for the step on all of the data
     assert row([once], "T-10", delta=1.0)["epsilon"] == 0.0
