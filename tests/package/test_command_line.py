@@ -431,6 +431,15 @@ def test_divergences_of_two_mechanisms_are_added_up():
     assert theorems.classical(case) == pytest.approx(textbook, rel=1e-12)
 
 
+def test_equal_rounds_are_counted_and_others_listed_up_to_a_million():
+    part = Part("pure", 1e-4, steps=10**6)
+    for parts, rounds in (([Part("pure", 1e-4, steps=10**9)], 10**9), ([part], 10**6)):
+        found = theorems.advanced(theorems.Case(parts, 1e-6))
+        assert found == dp.advanced_composition(1e-4, rounds, 1e-6)
+    with pytest.raises(theorems.Silent, match="up to a million rounds"):
+        theorems.advanced(theorems.Case([part, Part("pure", 0.1)], 1e-6))
+
+
 def test_a_share_of_delta_is_at_most_one():
     once = dict(mechanism="gaussian", sigma=3.0, rate=0.1)  # 1/0.1 for the step on all of the data
     assert row([once], "T-10", delta=1.0)["epsilon"] == 0.0

@@ -509,6 +509,13 @@ def test_gradient_descent_is_its_three_lines():
     assert fit.delta_at(epsilon) == pytest.approx(delta, rel=1e-9)
 
 
+def test_ten_million_steps_are_served_and_no_more():
+    options = dict(epsilon=1.0, delta=0.1, loss=dp.zero_one_loss, rng=np.random.default_rng(0))
+    for steps, message in ((10**7, "^loss must have bounded"), (10**7 + 1, "^steps must be at")):
+        with pytest.raises(ValueError, match=message):
+            dp.noisy_gradient_descent(np.eye(2), np.ones(2), steps=steps, **options)
+
+
 def test_public_numbers_of_the_fits():
     sigma = dp.gaussian_sigma(0.5, 1e-5)
     found = dp.erm_regularization(100, 3, epsilon=0.5, delta=1e-5, radius=2.0)
@@ -518,6 +525,7 @@ def test_public_numbers_of_the_fits():
     steps = [dp.gradient_descent_steps(n, 3, epsilon=0.5, delta=1e-5) for n in (10, 100, 10**6)]
     assert steps == [1, int(np.ceil(10**4 / (12 * sigma**2))), 100] and 1 < steps[1] < 100
     assert dp.identification_bound([0.0, np.log(3)], 4) == pytest.approx([1 / 4, 3 / 6], rel=1e-14)
+    assert dp.output_sensitivity(50, 0.02, dp.hinge_loss) == pytest.approx(2.0, rel=1e-14)
     pure = dp.erm._pure_curve(2.0)
     assert pure(2.0) == pure(3.0) == 0.0
     assert pure(0.5) == pytest.approx(dp.randomized_response(2.0).delta(0.5), rel=1e-13)
@@ -530,6 +538,9 @@ def test_a_ridge_is_from_a_billionth_and_not_below_what_epsilon_allows():
         for ridge in (0.99e-9, 1.01e50):
             with pytest.raises(ValueError, match="regularization must be in"):
                 fit(x, y, epsilon=epsilon, regularization=ridge, rng=rng)
+    wide = np.full((1, 400), 0.05)  # Gaussian b: of length sqrt(400) scale, 400 scale were too much
+    options = dict(epsilon=3.0, delta=1e-5, regularization=0.05, rng=rng)
+    assert np.isfinite(dp.objective_perturbation(wide, [1.0], **options).theta).all()
     least = 0.25 / (2 * np.expm1(0.99))  # kappa takes all but the solver's share
     dp.objective_perturbation(x, y, epsilon=1.0, regularization=1.01 * least, rng=rng)
     with pytest.raises(ValueError, match=f"^regularization must be above {least:.4g} here"):
