@@ -778,6 +778,22 @@ def test_means_of_ratios_and_their_pairs():
     equal(whole.delta(0.0), 0.25)
 
 
+def test_each_step_has_the_same_share_of_a_mean(monkeypatch):
+    shares, mixed = [], shuffling._mixed
+    monkeypatch.setattr(
+        shuffling, "_mixed", lambda a, b, share: shares.append(share) or mixed(a, b, share)
+    )
+    fine = shuffling._Ratio(np.array([0.5, 1.5]), np.array([0.5, 0.5]), 0.0)
+    shuffling._averaged(fine, 0b10111, shuffling._merged)
+    equal(shares, [4 / 5, 10 / 11, 22 / 23])  # 1, 2, 4, 5, 10, 11, 22, 23
+
+
+def test_the_largest_of_one_coordinate_is_that_coordinate():
+    for sigma, epsilon in ((0.1, 45.0), (0.1, 60.0), (2.0, 0.3)):
+        found = dp.shuffled_floor(sigma, 1).delta(epsilon)
+        equal(found, dp.gaussian(sigma).delta(epsilon), rtol=0.01)
+
+
 def test_masses_of_cells_of_gaussians():
     z, sigma = np.array([-30.0, -1.0, 0.5, 2.0, 40.0]), 1.5
     with mpmath.workdps(200):
@@ -803,6 +819,8 @@ def test_what_shuffling_serves():
         (dict(sigma=0.0999), "sigma"),
         (dict(sigma=1000.1), "sigma"),
         (dict(rate=0.99e-10), "rate"),
+        (dict(rate=1.0 + 1e-15), "rate"),
+        (dict(rate=[0.5]), "rate"),
         (dict(cells=19), "cells"),
         (dict(cells=2001), "cells"),
     ):
