@@ -200,6 +200,19 @@ def test_outputs_that_only_the_second_half_shows():
     assert run(mechanism, (0, 1), 1.0, runs=2000).refuted
 
 
+def test_what_the_first_half_did_not_show_is_in_no_event():
+    calls = []
+
+    def mechanism(x, rng):
+        calls.append(x)
+        return "late" if len(calls) > 200 else ("yes" if x else "no")
+
+    found = run(mechanism, (0, 1), 1.0, runs=200)
+    assert found.counts == (0, 0) and found.epsilon == 0.0 and len(calls) == 400
+    blank = dp.in_batches(lambda x, runs, rng: np.zeros(runs))
+    assert dp.audit(blank, 0, 1, 1.0, rng=np.random.default_rng(0)).runs == 50_000
+
+
 @pytest.mark.slow
 def test_vectors_with_gaps():
     """A number stands in one of two places, and its law depends on the place."""
@@ -243,7 +256,7 @@ def test_progress_is_shown_on_a_terminal_and_nowhere_else(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     run(laplace(1), (0.0, 1.0), 1.0, runs=200)
     shown = capsys.readouterr()
-    assert shown.out == "" and "100% of the runs" in shown.err and shown.err.endswith("\n")
+    assert shown.out == "" and shown.err.endswith("\raudit: 100% of the runs\n")
 
 
 @pytest.mark.parametrize(
@@ -365,6 +378,7 @@ def test_scores_add_the_log_ratios_of_the_entries_given_which_are_there():
         equal(found[top & (rows[:, 1] == a)], ratio(top & (rows[:, 1] == a)), atol=1e-12)
     equal(found[gap], ratio(gap), atol=1e-12)
     equal(scores.score(np.array([[-np.inf, 0.0]])), 0.0)  # a pattern that was never seen
+    assert scores.label(rows[:90]).tolist() == scores.bins.label(found[:90]).tolist()
     assert scores.label([[0.0, 0.0], "x"]).shape == (2,)
     assert scores.words(np.arange(scores.size) == 0).startswith("estimated log ratio")
 

@@ -78,6 +78,10 @@ def test_a_tail_is_at_most_one_and_an_error_at_least_nothing():
     equal(one, 1 - 0.1 - 0.2)
 
 
+def test_a_bound_beyond_the_exponential_is_one():
+    assert dp.moment_tail(1e-50, 1e50, 10) == 1.0  # exp(1266)
+
+
 def test_no_budget_and_no_slack_is_no_budget_for_each():
     equal(dp.per_query_epsilon(0.0, [1, 10], 1.0), 0.0)  # 0/0 in the formula
     equal(dp.per_query_epsilon([0.0, 2.0], 1, 1.0), [0.0, 2.0])
@@ -253,6 +257,27 @@ def test_the_law_of_one_report_in_closed_form():
     below = np.where(told < 0, np.exp(-abs(told) / b1) / 2, 1 - np.exp(-abs(told) / b1) / 2)
     density = np.exp(-np.abs(told - a) / b2) / (2 * b2) * below
     equal(np.exp(dp.sparse_log_law(shows, [a], told[:, None])), density, rtol=1e-11)
+
+
+def test_each_round_has_the_noise_of_its_own():
+    fresh = dp.SparseVector(1.0, 2.5, 9.0, 2)
+    one, two = dp.SparseVector(1.0, 2.5, None, 1), dp.SparseVector(9.0, 2.5, None, 1)
+    product = dp.sparse_log_law(one, [0.3, 1.0], [0, 1]) + dp.sparse_log_law(two, [-2.0], [1])
+    equal(dp.sparse_log_law(fresh, [0.3, 1.0, -2.0], [0, 1, 1]), product, rtol=1e-11)
+
+
+def test_mechanisms_without_noise_on_the_answers_have_no_epsilon():
+    equal(dp.sparse_epsilon(dp.SparseVector(2.0, 4.0, None, 3), 0.5), 0.25 + 0.75)
+    equal(dp.sparse_epsilon(dp.SparseVector(2.0, 4.0, 5.0, 3), 0.5), 0.25 + 0.2 + 0.75)
+    for noise in (
+        dp.SparseVector(2.0, 0.0, None, 3),
+        dp.SparseVector(2.0, 4.0, None, 3, True),
+        dp.SparseVector(2.0, 4.0, None, np.inf),
+    ):
+        assert dp.sparse_epsilon(noise) == np.inf
+    for threshold in ([0.0, 1.0], [[0.0, 1.0, 2.0]]):
+        with pytest.raises(ValueError, match="^threshold must be one number, or one for each"):
+            dp.sparse_log_law(noise, [1.0, 2.0, 3.0], [0, 0, 1], threshold)
 
 
 def test_reports_that_cannot_be():
@@ -439,6 +464,35 @@ def test_a_plan_keeps_its_promise_and_no_other_split_is_better():
         compare = epsilon / u * (1 - share)
         b1, b2 = 1 / (n * compare * part), 2 / (n * compare * (1 - part))
         at_most(plan.error, 1.005 * error(u, compare, b1, b2, u / (n * epsilon * share)).min())
+
+
+def test_the_noise_of_the_answers_to_queries():
+    histogram, queries = np.array([5, 15, 20]), np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 1.0]])
+    found = dp.laplace_queries(histogram, queries, epsilon=0.5, rng=np.random.default_rng(5))
+    noise = np.random.default_rng(5).laplace(0.0, 2 / (40 * 0.5), 2)
+    equal(found, queries @ histogram / 40 + noise)
+
+
+def test_multiplicative_weights_line_by_line():
+    histogram, rng = np.array([700, 200, 60, 40]), np.random.default_rng(12)
+    plan = dp.weights_plan(1000, 4, 40, epsilon=1.0)._replace(
+        updates=3, threshold=0.1, threshold_scale=0.05, query_scale=0.05, answer_scale=0.02
+    )
+    shares, queries = histogram / 1000, rng.integers(0, 2, (40, 4)) * 1.0
+    release = dp.MultiplicativeWeights(histogram, plan, rng=np.random.default_rng(13))
+    same, weights, updates = np.random.default_rng(13), np.full(4, 0.25), 0
+    level = 0.1 + same.laplace(0.0, 0.05)
+    for query in queries:
+        found, guess, truth = release.answer(query), query @ weights, query @ shares
+        if updates == 3 or abs(truth - guess) + same.laplace(0.0, 0.05) < level:
+            equal(found, guess)
+            continue
+        measured = truth + same.laplace(0.0, 0.02)
+        equal(found, measured)
+        weights = dp.weights_update(weights, query, 4 * (measured - guess))
+        level, updates = 0.1 + same.laplace(0.0, 0.05), updates + 1
+    assert release.updates == updates == 3
+    equal(release.weights, weights)
 
 
 def test_weights_that_are_right_learn_nothing():
