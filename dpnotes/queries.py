@@ -25,7 +25,7 @@ class Marginals:
     def __init__(self, shape: Iterable[int], order: int) -> None:
         self.shape = tuple(check.count("shape", size) for size in shape)
         most = len(self.shape)
-        order = int(check.within("order", check.count("order", order), 1, most))
+        order = check.count_up_to("order", order, most)
         self.tables = list(combinations(range(most), order))
         self.attributes, self.codes = [], []
         for table in self.tables:

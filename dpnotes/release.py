@@ -175,7 +175,7 @@ class MultiplicativeWeights:
     """Private multiplicative weights: answers queries one at a time, chosen as one likes.
 
     `weights` over the universe start uniform; a query whose answer they get wrong is answered with
-    Laplace noise and teaches them. What each query costs in time is two passes over the universe.
+    Laplace noise and teaches them. What each query costs in time is a few passes over the universe.
     """
 
     def __init__(self, histogram: ArrayLike, plan: WeightsPlan, *, rng: Generator) -> None:
@@ -190,6 +190,9 @@ class MultiplicativeWeights:
 
     def answer(self, query: ArrayLike) -> float:
         """The published answer to one linear query, a vector of values in [0, 1]."""
+        query = check.probability("query", check.array("query", query, 1))
+        if query.shape != self.weights.shape:
+            raise ValueError(f"query must have {len(self.weights)} entries, got {query!r}")
         guess = float(query @ self.weights)
         if self.updates >= self.plan.updates:
             return guess

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ._scipy import log_ndtr, ndtr, ndtri
-from ._validate import count_up_to, positive_probability, scalar, within
+from ._validate import count_up_to, scalar, within
 from .accountant.privacy_loss import PrivacyLoss
 from .losses import finite
 
@@ -102,7 +102,7 @@ def sampled_substitution(
 
 
 def _rate(rate):
-    return within("rate", scalar("rate", positive_probability("rate", rate)), 1e-10, 1.0)
+    return within("rate", scalar("rate", rate), 1e-10, 1.0)
 
 
 def _sigma(sigma):
@@ -216,5 +216,5 @@ def _grid(log_value, value, mass, size):
         q, p = np.bincount(cell, mass), np.bincount(cell, mass * value)
         first = np.searchsorted(np.cumsum(q), CUT)
         last = len(p) - np.searchsorted(np.cumsum(p[::-1]), CUT)
-        low, high = fine[first], fine[min(last, len(fine) - 1)]
+        low, high = fine[first], fine[last]
     return np.linspace(low, high, size)

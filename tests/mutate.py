@@ -172,12 +172,12 @@ def names_in(file):
     return [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
 
 
-def tests_of(room):
+def tests_of(room, near=False):
     """The test files that name what this room defines (what the engine defines, if it is a part of
-    that), or import it, and those that try all functions."""
+    that and not only `near` tests are wanted), or import it, and those that try all functions."""
     file = ROOT / "dpnotes" / f"{room}.py"
     engine = [*file.parent.glob("*.py"), ROOT / "dpnotes" / "losses.py"]
-    files = engine if file.parent.name == "accountant" else [file]
+    files = engine if file.parent.name == "accountant" and not near else [file]
     names = "|".join(name for each in files for name in names_in(each))
     word = re.compile(
         rf"\bdp\.({names})\b|dpnotes\.{room.replace('/', '.')}\b"
@@ -233,6 +233,7 @@ def main(argv=None):
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--patience", type=float, default=20, help=PATIENCE)
     parser.add_argument("--quick", action="store_true", help="without the tests marked slow")
+    parser.add_argument("--near", action="store_true", help="of the wing: tests that import it")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--table", action="store_true", help="run nothing, write the table")
     asked = parser.parse_args(argv)
@@ -247,7 +248,7 @@ def main(argv=None):
         names = wanted(rooms[room], asked.again, asked.sample, asked.seed)
         if names:
             print(f"{room}: {len(names)} mutants", flush=True)
-            tool.config().pytest_add_cli_args_test_selection[:] = tests_of(room)
+            tool.config().pytest_add_cli_args_test_selection[:] = tests_of(room, asked.near)
             tool._run(names, asked.jobs)
             if asked.quick:
                 forget_unreached(tool, rooms[room].path)

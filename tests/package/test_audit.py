@@ -12,8 +12,9 @@ import pytest
 from scipy import stats
 
 import dpnotes as dp
+from dpnotes import _outcomes
 from dpnotes.audit_bounds import log_ratio_bound
-from evidence import at_most, must_fail
+from evidence import at_most, equal, must_fail
 
 ALARM = 1e-8
 ZEROS, ONES = np.zeros(4), np.ones(4)
@@ -199,6 +200,19 @@ def test_outputs_that_only_the_second_half_shows():
     assert run(mechanism, (0, 1), 1.0, runs=2000).refuted
 
 
+def test_what_the_first_half_did_not_show_is_in_no_event():
+    calls = []
+
+    def mechanism(x, rng):
+        calls.append(x)
+        return "late" if len(calls) > 200 else ("yes" if x else "no")
+
+    found = run(mechanism, (0, 1), 1.0, runs=200)
+    assert found.counts == (0, 0) and found.epsilon == 0.0 and len(calls) == 400
+    blank = dp.in_batches(lambda x, runs, rng: np.zeros(runs))
+    assert dp.audit(blank, 0, 1, 1.0, rng=np.random.default_rng(0)).runs == 50_000
+
+
 @pytest.mark.slow
 def test_vectors_with_gaps():
     """A number stands in one of two places, and its law depends on the place."""
@@ -242,7 +256,7 @@ def test_progress_is_shown_on_a_terminal_and_nowhere_else(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     run(laplace(1), (0.0, 1.0), 1.0, runs=200)
     shown = capsys.readouterr()
-    assert shown.out == "" and "100% of the runs" in shown.err and shown.err.endswith("\n")
+    assert shown.out == "" and shown.err.endswith("\raudit: 100% of the runs\n")
 
 
 @pytest.mark.parametrize(
@@ -269,3 +283,138 @@ def test_bad_input_is_named(name, options):
 def test_in_batches_wants_a_function():
     with pytest.raises(ValueError, match="^draw must"):
         dp.in_batches(3)
+
+
+# ---------------------------------------------------------------------------- classes of outputs
+
+
+def test_few_numbers_are_a_class_each():
+    bins = _outcomes._Bins(np.repeat([2.0, 0.5, np.nan], 10))
+    assert bins.edges.tolist() == [0.5, 2.0] and bins.size == 3
+    assert bins.label([0.5, 2.0, 1.0, 3.0, np.nan, "x"]).tolist() == [0, 1, 2, 2, 2, 2]
+    assert bins.words(np.array([True, False, True])) == "output 0.5 or none of the others"
+    none = _outcomes._Bins(np.full(30, np.nan))
+    assert none.size == 1 and none.label([1.0, np.nan]).tolist() == [0, 0]
+    many = np.arange(10 * 512 + 10)
+    assert _outcomes._Bins(many[:5120] % 512 + 0.0).few  # 512, each ten times
+    assert not _outcomes._Bins(many % 513 + 0.0).few
+    assert not _outcomes._Bins(many[:5119] % 512 + 0.0).few
+
+
+def test_many_numbers_lie_between_quantiles_finer_at_both_ends():
+    def edges(numbers):
+        return np.unique(np.round(_outcomes._Bins(numbers).edges, 9)).tolist()
+
+    bins = _outcomes._Bins(np.arange(12_800.0)[::-1])
+    assert edges(np.arange(12_800.0)) == [25, 50, *range(100, 12_800, 100), 12_750, 12_775]
+    assert bins.size == len(bins.edges) + 1 and not bins.few
+    assert np.ptp(bins.label([200.5, 299.5, 300.0])) == 0
+    assert bins.label([0.0, 25.0, 25.5, 12_775.5, np.nan]).tolist() == [
+        0,
+        0,
+        1,
+        *2 * [bins.size - 1],
+    ]
+    assert np.diff(bins.label([300.0, 300.5])) == 1
+    members = np.zeros(bins.size, dtype=bool)
+    members[bins.label([0.0, 230.0, 330.0, np.nan])] = True
+    assert bins.words(members) == "output in (-inf, 25] or (200, 400] or (12775, inf]"
+    assert edges(np.arange(100.0)) == [25, 50, 75]  # two pieces, and a quarter at each end
+    assert edges(np.arange(160.0)) == [20, 40, 53, 80, 106, 120, 140]
+    heap = _outcomes._Bins(np.r_[np.zeros(900), np.arange(1.0, 5501.0)])
+    assert heap.edges[:2].tolist() == [-5e-324, 0.0]  # zeros have a bin of their own
+    assert heap.label([0.0, -1e-300]).tolist() == [1, 0]
+
+
+def test_names_of_classes_are_cut_after_six():
+    assert _outcomes._some(list("abcdef")) == "a or b or c or d or e or f"
+    assert _outcomes._some(list("abcdefgh")) == "a or b or c or d or e or f or 2 more"
+    rows = _outcomes._Outcomes([[0.5, -0.0], [np.nan, 1.0]], (2,))
+    assert rows.words(np.array([True, True])) == "output (0.5, 0) or (nan, 1)"
+    assert rows.label([[0.5, 0.0], [1.0, 1.0], [np.nan, 1.0]]).tolist() == [0, 2, 1]
+    assert rows.label([[0.5, 0.0], "x", [np.nan, 1.0]]).tolist() == [0, 2, 1]
+    things = _outcomes._Outcomes(["a", ("a", [np.nan]), np.float64("nan")])
+    assert things.label([("a", (None,)), None, "b"]).tolist() == [1, 2, 3]
+    assert things.words(np.array([True, False, True])) == "output a or None"
+
+
+def test_which_classes_are_tried():
+    def tried(rows):
+        half = len(rows) // 2
+        return [type(each).__name__ for each in _outcomes.classes_of(rows[:half], rows[half:])]
+
+    rows = np.arange(1000)[:, None] + np.zeros(2)
+    assert tried(["a", "b"]) == tried(np.zeros((4, 0))) == ["_Outcomes"]
+    assert tried(rows[:, 0]) == ["_Bins"]
+    assert tried(rows % 10) == ["_Outcomes"]
+    assert tried(rows % 11) == tried(rows % 200) == ["_Outcomes", "_Scores"]
+    assert tried(rows % 201) == ["_Scores"]
+
+
+def test_scores_add_the_log_ratios_of_the_entries_given_which_are_there():
+    """Binary entries, counted in the first quarter alone; a pattern seen 200 times has none."""
+    rng = np.random.default_rng(8)
+    rows = rng.integers(0, 2, (4000, 2)) * 1.0
+    rows[:2000] *= rng.random((2000, 1)) < 0.7
+    rows[::20, 1] = np.nan
+    rows[4::20, 0] = np.inf
+    rows[6, 0] = np.inf
+    fit = np.arange(4000) % 2 == 0
+    at_x = np.arange(4000) < 2000
+    scores = _outcomes._Scores(rows)
+    found = scores.score(rows)
+
+    def ratio(inside):
+        return np.log(((inside & at_x & fit).sum() + 0.5) / ((inside & ~at_x & fit).sum() + 0.5))
+
+    gap, top = np.isnan(rows[:, 1]), np.isposinf(rows[:, 0])
+    plain = ~gap & ~top
+    assert (gap & fit).sum() == 200 and (top & fit).sum() == 201
+    for a in (0.0, 1.0):
+        for b in (0.0, 1.0):
+            cell = plain & (rows[:, 0] == a) & (rows[:, 1] == b)
+            entries = [ratio(plain & (rows[:, i] == value)) for i, value in ((0, a), (1, b))]
+            equal(found[cell], sum(entries) - ratio(plain), atol=1e-12)
+        equal(found[top & (rows[:, 1] == a)], ratio(top & (rows[:, 1] == a)), atol=1e-12)
+    equal(found[gap], ratio(gap), atol=1e-12)
+    equal(scores.score(np.array([[-np.inf, 0.0]])), 0.0)  # a pattern that was never seen
+    assert scores.label(rows[:90]).tolist() == scores.bins.label(found[:90]).tolist()
+    assert scores.label([[0.0, 0.0], "x"]).shape == (2,)
+    assert scores.words(np.arange(scores.size) == 0).startswith("estimated log ratio")
+
+
+def test_the_event_of_the_largest_bound():
+    """By the ratio in the first pair of counts; how far, by the second."""
+    ordering = np.array([5, 80, 15]), np.array([60, 10, 30])
+    choosing = np.array([10, 70, 20]), np.array([50, 5, 45])
+    audit = sys.modules["dpnotes.audit"]
+    bound, likelier, members = audit._best_event(ordering, choosing, 0.0, 0.05)
+    assert likelier == "x" and members.tolist() == [False, True, False]
+    equal(bound, log_ratio_bound(70, 5, 100, 0.0, 0.05))
+    bound, likelier, members = audit._best_event(ordering[::-1], choosing[::-1], 0.0, 0.05)
+    assert likelier == "x_neighbour" and members.tolist() == [False, True, False]
+    none = audit._best_event(ordering, (np.array([3, 3, 3]), np.array([3, 3, 3])), 0.0, 0.05)
+    assert none[0] == 0.0
+
+
+def test_the_sentence_of_an_audit():
+    found = dp.Audit(1.23456, 1.0, 0.01, 1 - 1e-6, "output 0", "x_neighbour", (70, 5), 100)
+    assert str(found) == (
+        "epsilon >= 1.235 at delta = 0.01 with confidence 1 - 1e-06; the claim 1 is refuted. "
+        "Event: output 0; seen 70 times on x_neighbour, 5 times on x, of 100 runs each."
+    )
+    assert not dp.Audit(1.0, 1.0, 0.0, 0.9, "output 0", "x", (70, 5), 100).refuted
+
+
+def test_progress_begins_after_more_than_two_seconds(monkeypatch, capsys):
+    module = sys.modules["dpnotes.audit"]
+    clock = iter([10.0, 11.0, 12.0, 12.5, 99.0])
+    monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    bar = module._Progress(400)
+    for _ in range(3):
+        bar.add(100)
+    assert capsys.readouterr().err == "\raudit:  75% of the runs"
+    bar.add(100)
+    bar.close()
+    assert capsys.readouterr().err == "\raudit: 100% of the runs\n"

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from math import ceil, floor
 
 import numpy as np
 import pytest
@@ -364,3 +365,274 @@ def test_a_part_holds_plain_numbers_and_knows_the_epsilon_of_one_step():
 
     check(Part.epsilon)
     must_fail(check, lambda part, delta: part.epsilon(delta / 2))
+
+
+BOUNDS = "A-rdp-to-dp U-zcdp-to-dp"  # what a leak makes infinite
+SILENT = [  # a run, delta, the claims that say nothing of it
+    ("sampled", 1e-6, "U-zcdp-to-dp F-3.22 X-subsampled-pair"),
+    ("whole", 1e-6, "F-3.22 X-subsampled-pair T-19-minibatch"),
+    ("laplace", 1e-6, "A-moments-accountant F-3.22 X-subsampled-pair T-19-minibatch"),
+    ("coin", 1e-6, "A-moments-accountant F-3.22"),
+    (
+        "leaky", 1e-6,
+        f"{BOUNDS} A-moments-accountant F-3.22 X-subsampled-pair T-19-minibatch U-plrv-gaussian",
+    ),
+    (
+        "leaky", 5e-9,  # the leaks are all of delta
+        f"{BOUNDS} A-moments-accountant F-3.22 X-subsampled-pair T-19-minibatch U-plrv-gaussian"
+        " U-advanced F-3.20 T-18",
+    ),
+    (
+        "leaky", 4e-9,
+        f"{BOUNDS} A-moments-accountant F-3.22 X-subsampled-pair T-19-minibatch U-plrv-gaussian"
+        " U-advanced F-3.20 T-18 X-dominating-pair X-optimal T-10",
+    ),
+    (
+        "mixed", 1e-6,
+        "A-moments-accountant F-3.22 X-subsampled-pair X-optimal F-3.20 T-18 T-19-minibatch",
+    ),
+    (
+        "pure", 0.0,
+        f"{BOUNDS} A-moments-accountant F-3.22 X-subsampled-pair U-advanced F-3.20 T-18"
+        " T-19-minibatch U-plrv-gaussian",
+    ),
+    (
+        "whole", 0.0,
+        f"{BOUNDS} A-moments-accountant F-3.22 X-subsampled-pair U-advanced F-3.20 T-18"
+        " T-19-minibatch U-plrv-gaussian X-dominating-pair X-optimal T-10",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name, delta, claims", SILENT, ids=lambda part: str(part)[:7])
+def test_who_says_nothing_of_a_run(name, delta, claims):
+    parts = [calculator._part(part, "epsilon", first=False) for part in RUNS[name]]
+    rows = theorems.table(parts, delta)
+    assert len(rows) == 14
+    assert {row["claim"] for row in rows if row["epsilon"] is None} == set(claims.split())
+    assert all(row["why"] for row in rows if row["epsilon"] is None)
+    assert not any(row["why"].startswith("not computed") for row in rows)
+
+
+def test_divergences_of_two_mechanisms_are_added_up():
+    whole, twice = Part("gaussian", 20.0, steps=100), Part("gaussian", 9.0, steps=2)
+    pure, coin = Part("pure", 0.1, steps=30), Part("response", 0.5, 0.01, steps=7)
+    case, orders = theorems.Case([whole, twice], 1e-6), np.arange(2, 257)
+    rho = 100 / (2 * 20.0**2) + 2 / (2 * 9.0**2)  # of Gaussians: the order times rho
+    least = (orders * rho + np.log(1e6) / (orders - 1)).min()
+    assert theorems.moments(case) == pytest.approx(least, rel=1e-12)
+    assert theorems.zcdp(case) == pytest.approx(dp.zcdp_to_dp(rho, 1e-6), rel=1e-12)
+    rho = 100 / (2 * 20.0**2) + 30 * dp.zcdp_from_pure(0.1)
+    rho += 7 * dp.zcdp_from_pure(dp.amplification(0.5, 0.01)[0])
+    found = theorems.zcdp(theorems.Case([whole, pure, coin], 1e-6))
+    assert found == pytest.approx(dp.zcdp_to_dp(rho, 1e-6), rel=1e-12)
+    textbook = dp.gaussian_sigma_classical(1.0, 0.01) / 30 * 3
+    case = theorems.Case([Part("gaussian", 30.0, steps=4), Part("gaussian", 30.0, steps=5)], 0.01)
+    assert theorems.classical(case) == pytest.approx(textbook, rel=1e-12)
+
+
+def test_equal_rounds_are_counted_and_others_listed_up_to_a_million():
+    part = Part("pure", 1e-4, steps=10**6)
+    for parts, rounds in (([Part("pure", 1e-4, steps=10**9)], 10**9), ([part], 10**6)):
+        found = theorems.advanced(theorems.Case(parts, 1e-6))
+        assert found == dp.advanced_composition(1e-4, rounds, 1e-6)
+    with pytest.raises(theorems.Silent, match="up to a million rounds"):
+        theorems.advanced(theorems.Case([part, Part("pure", 0.1)], 1e-6))
+
+
+def test_a_share_of_delta_is_at_most_one():
+    once = dict(mechanism="gaussian", sigma=3.0, rate=0.1)  # 1/0.1 for the step on all of the data
+    assert row([once], "T-10", delta=1.0)["epsilon"] == 0.0
+
+
+def test_delta_is_shared_among_the_steps_of_two_mechanisms():
+    """Half of delta less the leaks is for the Gaussian steps, evenly, the rest for the theorem."""
+    delta, leaky = 1e-6, dict(mechanism="approximate", epsilon=0.2, delta=1e-9, rate=0.5, steps=100)
+    noise = dict(mechanism="gaussian", sigma=5.0, rate=0.5, steps=10)
+    left = delta - 100 * 0.5 * 1e-9
+
+    def amplified(share):
+        one = dp.gaussian(5.0).epsilon(share * left / 10 / 0.5)
+        return dp.amplification(one, 0.5)[0], dp.amplification(0.2, 0.5, 1e-9)[0]
+
+    a, b = amplified(1.0)
+    assert row([noise, leaky], "T-10")["epsilon"] == pytest.approx(10 * a + 100 * b, rel=1e-12)
+    a, b = amplified(0.5)
+    found = dp.advanced_composition_heterogeneous([a] * 10 + [b] * 100, left / 2)
+    assert row([noise, leaky], "U-advanced")["epsilon"] == pytest.approx(found, rel=1e-12)
+    assert row([noise, leaky], "T-10", delta=5e-8)["epsilon"] is None  # nothing left for the noise
+
+
+def test_the_lines_that_are_printed():
+    rows = [
+        dict(name="b", claim="B-2", page="two", kind="bound", epsilon=2.5, why="", shown="2.5"),
+        dict(name="a", claim="A-1", page="one", kind="exact", epsilon=1.5, why="", shown="1.5"),
+        dict(name="n", claim="N", page="p", kind="approximation", epsilon=1.0, why="", shown="1"),
+        dict(name="s", claim="S-3", page="three", kind="bound", epsilon=None, why="no", shown="–"),
+    ]
+    found = dict(
+        question="epsilon", name="epsilon", shown="1.5", shown_low="1.4", shown_high="1.6",
+        delta=1e-6, rows=rows, warnings=["so " * 40], call="one\n\ntwo",
+    )  # fmt: skip
+    pad = " " * 29
+    lines = [
+        "epsilon = 1.5   (between 1.4 and 1.6)",
+        "",
+        "epsilon by each theorem, at delta = 1e-06",
+        "",
+        f"         1.5  a{pad} A-1, one",
+        f"         2.5  b{pad} B-2, two",
+        f"           1  n{pad} N, p   an approximation, not a bound",
+    ]
+    silent = ["", "these say nothing here", "", f"  s{pad} S-3: no"]
+    last = ["", "- " + " ".join(["so"] * 31), "  " + " ".join(["so"] * 9), "", "  one", "", "  two"]
+    assert command_line.report(found) == "\n".join([*lines, *silent, *last])
+    noise = found | dict(question="noise", name="sigma", rows=rows[:3])
+    lines[:1] = ["sigma = 1.5", "epsilon then is between 1.4 and 1.6"]
+    assert command_line.report(noise) == "\n".join([*lines, *last])
+    assert command_line.report(found | {"question": "delta"}).startswith("epsilon = 1.5   (betw")
+
+
+CALLS = [  # question, parts, the lines after the import
+    ("epsilon", [dict(WHOLE, steps=1)], "run = dp.gaussian(sigma=20.0)|run.epsilon(delta=1e-05)"),
+    (
+        "delta", [dict(COIN)],
+        "step = dp.subsample(dp.randomized_response(epsilon=0.5), rate=0.01)"
+        "|run = step.compose(200)|run.delta(epsilon=1.0)",
+    ),
+    (
+        "steps", [dict(mechanism="gaussian", sigma=5.0)],
+        "def family(x):|    step = dp.gaussian(sigma=5.0)|    return step.compose(x)|"
+        "|dp.calibrate(family, epsilon=1.0, delta=1e-05)",
+    ),
+    (
+        "rate", [dict(mechanism="laplace", scale=2.0, steps=3), dict(LEAKY, steps=1)],
+        "def family(x):|    step = dp.subsample(dp.laplace(scale=2.0), rate=x)"
+        "|    return step.compose(3)||part_2 = dp.finite(*dp.dominating_pair(0.1, 1e-10))"
+        "|dp.calibrate(lambda x: family(x) + part_2, epsilon=1.0, delta=1e-05)",
+    ),
+]  # fmt: skip
+
+
+CALLS.append(
+    (
+        "epsilon",
+        [WHOLE, COIN],
+        "part_1 = dp.gaussian(sigma=20.0).compose(100)"
+        "|step = dp.subsample(dp.randomized_response(epsilon=0.5), rate=0.01)"
+        "|part_2 = step.compose(200)|(part_1 + part_2).epsilon(delta=1e-05)",
+    )
+)
+
+
+@pytest.mark.parametrize("question, parts, lines", CALLS, ids=[call[0] for call in CALLS])
+def test_the_call_to_copy_as_it_is_written(question, parts, lines):
+    parts = [calculator._part(p, question, first=n == 0) for n, p in enumerate(parts)]
+    found = calculator.call(question, parts, 1.0, 1e-5)
+    assert found == "\n".join(["import dpnotes as dp", "", *lines.split("|")])
+
+
+def test_what_is_found_is_rounded_so_that_it_still_meets_the_target():
+    noisy, pure = Part("gaussian", 1.0), Part("pure", 1.0)
+    for question, part, rounding in (
+        ("noise", noisy, ceil), ("noise", Part("laplace", 1.0), ceil), ("noise", pure, floor),
+        ("noise", Part("approximate", 1.0), floor), ("steps", noisy, floor), ("rate", pure, floor),
+        ("epsilon", noisy, round), ("delta", noisy, round),
+    ):  # fmt: skip
+        assert calculator._rounding(question, part) is rounding
+    assert calculator._name("noise", pure) == "each" and calculator._name("rate", pure) == "rate"
+    assert calculator._name("noise", noisy) == "sigma"
+    for kind, shown in (("exact", "1"), ("approximation", "1"), ("bound", "1.0001")):
+        assert calculator._shown({"epsilon": 1.000004, "kind": kind}) == shown
+    found = asked([dict(mechanism="gaussian", sigma=3.0)])
+    texts = found["shown"], found["shown_low"], found["shown_high"]
+    assert [len(text) - 1 for text in texts] == [10, 13, 13], texts  # digits beside the point
+
+
+def test_a_target_is_looked_at_before_any_work():
+    for question, target, message in (
+        ("epsilon", dict(), "^delta must be given"),
+        ("epsilon", dict(delta=1.1), "^delta must be a number in .0, 1.,"),
+        ("noise", dict(epsilon=1.0, delta=0.0), "^delta must be a number in .0, 1.,"),
+        ("noise", dict(delta=0.1), "^epsilon must be given"),
+        ("delta", dict(), "^epsilon must be given"),
+        ("delta", dict(epsilon=-1.0), "^epsilon must be a finite number >= 0"),
+        ("delta", dict(epsilon=[1.0]), "^epsilon must be a single number"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            calculator.answers({"question": question, "parts": [WHOLE], **target})
+    assert asked([PURE], delta=0.0)["answer"] == pytest.approx(100.0, rel=1e-12)
+    assert asked([WHOLE], delta=1.0)["answer"] == 0.0
+
+
+def test_all_of_the_data_may_take_part_where_that_meets_the_target():
+    part = dict(mechanism="gaussian", sigma=10.0)
+    found = asked([part], question="rate", epsilon=0.1, delta=0.02)
+    assert found["answer"] == found["parts"][0]["rate"] == 1.0 and found["shown"] == "1"
+    with pytest.raises(ValueError, match="^steps must have a value that just meets"):
+        asked([part], question="steps", epsilon=1e-3, delta=1e-9)
+
+
+def test_which_remarks_apply():
+    whole, sampled, pure = Part("gaussian", 1.0), Part("gaussian", 1.0, 0.5), Part("pure", 1.0)
+
+    def said(parts, epsilon=1.0, delta=1e-6, people=None):
+        return calculator.warnings(parts, epsilon, delta, people)
+
+    remarks = calculator.REMARKS
+    assert said([pure]) == []
+    assert said([pure], delta=1.1e-6) == [remarks["delta"]]
+    assert said([pure], delta=1.1e-6, people=9) == []
+    assert said([whole]) == said([pure, whole]) == [remarks["sensitivity"], remarks["float"]]
+    assert said([sampled]) == [remarks[name] for name in ("poisson", "adjacency", "float")]
+    assert said([pure], epsilon=10.0) == [] and "factor of 2.4e+04" in said([pure], 10.1)[0]
+    assert "factor of 1e+304" in said([pure], 1e5)[0]
+    assert said([pure], delta=0.01, people=99) == [] and "1/100:" in said([pure], 1, 0.01, 100)[0]
+
+
+def test_help_names_what_each_option_takes(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    with pytest.raises(SystemExit):
+        command_line.main(["--help"])
+    text = capsys.readouterr().out
+    assert text.startswith("usage: python -m dpnotes [-h]")
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    for line in (
+        "question epsilon, delta, sigma, scale, each, steps, rate",
+        "--sigma X Gaussian noise",
+        "--approximate EPSILON DELTA",
+        "any mechanism that is (epsilon, delta)-DP",
+        "--rate R of Poisson sampling (1: all)",
+        "--steps K how many times (1)",
+        "--epsilon E odds change by at most e^E",
+        "--delta D but for this probability",
+        "--rows N people in the data",
+        "--json print a JSON object instead",
+        "the mechanism, one of these:",
+        "how it is used:",
+        "the target, and what else is known:",
+    ):
+        assert line in lines, line
+    at = text.index
+    assert at("How private is a computation") < at("--sigma X  ") < at("Numbers may be written")
+
+
+def test_what_a_line_is_read_as():
+    def read(line):
+        return command_line.read(line.split())[:2]
+
+    assert read("epsilon --approximate 1/2 1e-9 --steps 3 --delta 1e-6 --rows 9") == (
+        {
+            "question": "epsilon",
+            "parts": [{"mechanism": "approximate", "epsilon": 0.5, "delta": 1e-9, "steps": 3.0}],
+            "delta": 1e-6,
+            "rows": 9.0,
+        },
+        False,
+    )
+    later = "each --epsilon 1 --delta 1e-6 --then --response 2 --rate 1/4 --delta 1e-7 --json"
+    coin = {"mechanism": "response", "epsilon": 2.0, "rate": 0.25}
+    query = {"question": "noise", "parts": [{"mechanism": "pure"}, coin]}
+    assert read(later) == (query | {"epsilon": 1.0, "delta": 1e-7}, True)
+    query = {"question": "delta", "parts": [coin], "epsilon": 3.0}
+    assert read("delta --response 2 --rate 0.25 --epsilon 3 --delta 0.5") == (query, False)

@@ -11,8 +11,63 @@ import pytest
 from scipy import special
 
 import dpnotes as dp
-from dpnotes import discrete, stability
+from dpnotes import _validate, convex, discrete, minimise, shuffling, stability
+from dpnotes import queries as queries_room
 from evidence import at_most, equal, holds, must_fail
+
+
+def test_arguments_at_the_ends_of_what_is_allowed():
+    inf, most = np.inf, 1e100
+    above, least = np.nextafter(most, inf), np.nextafter(1e-100, 0)
+    ends = (  # a check, what it accepts, what it refuses
+        (_validate.real, (most, -most, 0.0, 3), (above, -above, inf, -inf)),
+        (_validate.positive, (most, 1e-100, 1, [5e-324, 1.0]), (above, least, 0, inf, [0.0, 1.0])),
+        (_validate.nonnegative, (most, 0.0), (above, -5e-324, inf)),
+        (_validate.nonnegative_or_inf, (most, inf, 0.0), (above, -5e-324)),
+        (_validate.probability, (0.0, 1.0), (-5e-324, 1 + 1e-15)),
+        (_validate.positive_probability, (5e-324, 1.0), (0.0, 1 + 1e-15)),
+        (_validate.open_probability, (5e-324, 1 - 1e-15), (0.0, 1.0)),
+        (_validate.order, (1.0, most, inf), (1 - 1e-15, above)),
+        (_validate.count, (1, 2**63 - 1, 1e6), (0, 1.5, 2**63, 0.0, 2.0**63, [1])),
+        (_validate.count_or_zero, (0, 2**63 - 1, 0.0), (-1, 0.5, 2**63, [1])),
+        (_validate.counts, ([1, 2.0], 1e100), ([0, 1], 1.5, 2e100)),
+        (_validate.distribution, ([0.5, 0.5 + 0.9e-9], [0.5, 0.5 - 0.9e-9]), (
+            [0.5, 0.5 + 1.1e-9], [0.5, 0.5 - 1.1e-9], [1.5, -0.5], [[1.0]], 1.0,
+        )),
+    )  # fmt: skip
+    for call, good, bad in ends:
+        for value in good:
+            equal(call("it", value), value)
+        for value in bad:
+            with pytest.raises(ValueError, match="^it must be "):
+                call("it", value)
+    assert type(_validate.count("it", 1e6)) is type(_validate.count_or_zero("it", 3.0)) is int
+    assert _validate.count("it", 2**63 - 1) == 2**63 - 1  # exact: no float is near
+    assert _validate.count_up_to("it", 5, 5) == 5 and _validate.within("it", 2.0, 2, 3) == 2.0
+    for refused in (
+        lambda: _validate.count_up_to("it", 6, 5),
+        lambda: _validate.within("it", 3.1, 2, 3),
+        lambda: _validate.within("it", 1.9, 2, 3),
+        lambda: _validate.counts("it", 6, 5),
+        lambda: _validate.array("it", [[1.0]], 1, 3),
+        lambda: _validate.array("it", [above], 1),
+        lambda: _validate.array("it", [[1.0], [1.0, 2.0]], 2),
+        lambda: _validate.real("it", np.ma.masked_array([0.5, 0.5], [True, False])),
+        lambda: _validate.real("it", bytearray(b"3")),
+        lambda: _validate.scalar("it", [1.0]),
+        lambda: _validate.scalar("it", [[1.0], [1.0, 2.0]]),
+        lambda: _validate.function("it", 3),
+        lambda: _validate.choice("it", True, (1, 2)),
+        lambda: _validate.choice("it", 3, (1, 2)),
+        lambda: _validate.choice("it", [1], (1, 2)),
+        lambda: _validate.generator("it", 3),
+    ):
+        with pytest.raises(ValueError, match="^it must be "):
+            refused()
+    assert _validate.choice("it", 1.0, (1, 2)) == 1 and _validate.counts("it", 5, 5) == 5
+    found = _validate.array("it", np.array([most, -most]), 1, 3)
+    assert found.tolist() == [most, -most] and _validate.array("it", [3], 1).dtype == float
+    assert type(_validate.plain(np.float64(2))) is type(_validate.real("it", np.int8(2))) is float
 
 
 def test_a_tail_is_at_most_one_and_an_error_at_least_nothing():
@@ -21,6 +76,10 @@ def test_a_tail_is_at_most_one_and_an_error_at_least_nothing():
     one, many = dp.tradeoff_from_profile([0.0, 0.5, 1.0], 0.1, 0.2), (0.1, 0.1, 0.1)
     equal(one, dp.tradeoff_from_profile([0.0, 0.5, 1.0], many, 0.2))
     equal(one, 1 - 0.1 - 0.2)
+
+
+def test_a_bound_beyond_the_exponential_is_one():
+    assert dp.moment_tail(1e-50, 1e50, 10) == 1.0  # exp(1266)
 
 
 def test_no_budget_and_no_slack_is_no_budget_for_each():
@@ -200,6 +259,27 @@ def test_the_law_of_one_report_in_closed_form():
     equal(np.exp(dp.sparse_log_law(shows, [a], told[:, None])), density, rtol=1e-11)
 
 
+def test_each_round_has_the_noise_of_its_own():
+    fresh = dp.SparseVector(1.0, 2.5, 9.0, 2)
+    one, two = dp.SparseVector(1.0, 2.5, None, 1), dp.SparseVector(9.0, 2.5, None, 1)
+    product = dp.sparse_log_law(one, [0.3, 1.0], [0, 1]) + dp.sparse_log_law(two, [-2.0], [1])
+    equal(dp.sparse_log_law(fresh, [0.3, 1.0, -2.0], [0, 1, 1]), product, rtol=1e-11)
+
+
+def test_mechanisms_without_noise_on_the_answers_have_no_epsilon():
+    equal(dp.sparse_epsilon(dp.SparseVector(2.0, 4.0, None, 3), 0.5), 0.25 + 0.75)
+    equal(dp.sparse_epsilon(dp.SparseVector(2.0, 4.0, 5.0, 3), 0.5), 0.25 + 0.2 + 0.75)
+    for noise in (
+        dp.SparseVector(2.0, 0.0, None, 3),
+        dp.SparseVector(2.0, 4.0, None, 3, True),
+        dp.SparseVector(2.0, 4.0, None, np.inf),
+    ):
+        assert dp.sparse_epsilon(noise) == np.inf
+    for threshold in ([0.0, 1.0], [[0.0, 1.0, 2.0]]):
+        with pytest.raises(ValueError, match="^threshold must be one number, or one for each"):
+            dp.sparse_log_law(noise, [1.0, 2.0, 3.0], [0, 0, 1], threshold)
+
+
 def test_reports_that_cannot_be():
     once = dp.sparse_rounds(1.0)
     assert dp.sparse_log_law(once, [1.0, 2.0], [1, 1]) == -np.inf  # it had stopped
@@ -236,6 +316,11 @@ def test_numeric_sparse_is_sparse_on_half_the_budget_and_laplace_on_the_other():
         np.full(count, 1e9), count=count, epsilon=80.0, rng=np.random.default_rng(1)
     )
     assert abs(np.abs(told - 1e9).mean() / (2 * count / 80.0) - 1) < 8 / np.sqrt(count)
+
+
+def test_without_a_threshold_it_is_nought():
+    told = dp.numeric_sparse([-0.3, 0.3], epsilon=1e4, rng=np.random.default_rng(2))
+    assert np.isnan(told).tolist() == [True, False]
 
 
 def test_the_accuracy_of_sparse_vector_with_and_without_new_noise():
@@ -381,6 +466,35 @@ def test_a_plan_keeps_its_promise_and_no_other_split_is_better():
         at_most(plan.error, 1.005 * error(u, compare, b1, b2, u / (n * epsilon * share)).min())
 
 
+def test_the_noise_of_the_answers_to_queries():
+    histogram, queries = np.array([5, 15, 20]), np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 1.0]])
+    found = dp.laplace_queries(histogram, queries, epsilon=0.5, rng=np.random.default_rng(5))
+    noise = np.random.default_rng(5).laplace(0.0, 2 / (40 * 0.5), 2)
+    equal(found, queries @ histogram / 40 + noise)
+
+
+def test_multiplicative_weights_line_by_line():
+    histogram, rng = np.array([700, 200, 60, 40]), np.random.default_rng(12)
+    plan = dp.weights_plan(1000, 4, 40, epsilon=1.0)._replace(
+        updates=3, threshold=0.1, threshold_scale=0.05, query_scale=0.05, answer_scale=0.02
+    )
+    shares, queries = histogram / 1000, rng.integers(0, 2, (40, 4)) * 1.0
+    release = dp.MultiplicativeWeights(histogram, plan, rng=np.random.default_rng(13))
+    same, weights, updates = np.random.default_rng(13), np.full(4, 0.25), 0
+    level = 0.1 + same.laplace(0.0, 0.05)
+    for query in queries:
+        found, guess, truth = release.answer(query), query @ weights, query @ shares
+        if updates == 3 or abs(truth - guess) + same.laplace(0.0, 0.05) < level:
+            equal(found, guess)
+            continue
+        measured = truth + same.laplace(0.0, 0.02)
+        equal(found, measured)
+        weights = dp.weights_update(weights, query, 4 * (measured - guess))
+        level, updates = 0.1 + same.laplace(0.0, 0.05), updates + 1
+    assert release.updates == updates == 3
+    equal(release.weights, weights)
+
+
 def test_weights_that_are_right_learn_nothing():
     plan = dp.weights_plan(10**9, 8, 50, epsilon=1.0)
     histogram, rng = np.full(8, 125_000_000), np.random.default_rng(6)
@@ -388,6 +502,18 @@ def test_weights_that_are_right_learn_nothing():
     for query in rng.integers(0, 2, (50, 8)) * 1.0:
         equal(release.answer(query), query.mean())
     assert release.updates == 0
+
+
+def test_weights_refuse_what_is_no_linear_query():
+    """An answer that one row could move by more than 1/rows is not covered by the noise."""
+    plan = dp.weights_plan(100, 3, 5, epsilon=1.0)
+    release = dp.MultiplicativeWeights([50, 30, 20], plan, rng=np.random.default_rng(3))
+    for query in ([0.0, 1.5, 0.0], [-0.1, 0.0, 1.0], [1.0, 0.0], [[1.0, 0.0, 0.0]], 0.5, []):
+        with pytest.raises(ValueError, match="^query must"):
+            release.answer(query)
+    assert release.updates == 0
+    with pytest.raises(ValueError, match="^histogram must hold 100 rows"):
+        dp.MultiplicativeWeights([50, 30, 21], plan, rng=np.random.default_rng(3))
 
 
 # ---------------------------------------------------------------------- audits, draws, training
@@ -437,3 +563,332 @@ def test_the_range_of_scales_that_are_served():
     for family, scale in ((dp.discrete_gaussian, 10_001.0), (dp.discrete_laplace, 1e8 + 0.5)):
         with pytest.raises(ValueError):
             family(scale)
+
+
+# ------------------------------------------------------------------------------------ minimisers
+
+
+def test_the_median_of_points_that_balance_and_of_one_that_outweighs_the_others():
+    square = [[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]]
+    assert dp.geometric_median(square).tolist() == [0.0, 0.0]
+    heavy = [[0.0, 0.0]] * 3 + [[1.0, 0.0], [0.0, 1.0]]
+    equal(dp.geometric_median(heavy), 0.0, atol=1e-12)
+    skew = [[0.0], [0.0], [0.0], [1.0], [50.0]]
+    equal(dp.geometric_median(skew, tolerance=1.0), 10.2)  # unit vectors: any mean is within 1
+
+
+def test_the_step_away_from_a_data_point_is_that_of_vardi_and_zhang():
+    """Four rows pull at the mean, itself a row, by 4 cos 45 - 1 = 1.8; the row there holds by 1."""
+    points = [[0.0, 0.0], [1.0, 1.0], [1.0, 1.0], [1.0, -1.0], [1.0, -1.0], [-4.0, 0.0]]
+    pull, weight = 4 * np.sqrt(0.5) - 1, 4 * np.sqrt(0.5) + 1 / 4
+    found = dp.geometric_median(points, tolerance=0.1)
+    equal(found, [(pull - 1) / weight, 0.0], atol=1e-15)
+    equal(dp.geometric_median(points, tolerance=0.14), 0.0)  # 0.83 of 6 is below 0.14
+
+
+def test_a_step_ends_where_the_slope_is_a_tenth_of_its_first_value():
+    def along(gradient, start, step):
+        start, step = np.array([start]), np.array([step])
+        point, there = minimise._along(gradient, start, gradient(start), step)
+        equal(there, gradient(point))
+        return point.item()
+
+    def parabola(phi):
+        return phi
+
+    for step, end in ((-1.0, 0.0), (-0.5, 0.5), (-1.5, 0.0625), (-4.0, 0.0)):
+        assert along(parabola, 1.0, step) == end
+    equal(along(parabola, 1.0, -1.08), -0.08)  # 0.0864 is less than a tenth of 1.08
+    equal(along(parabola, 1.0, -1.125), 1 - 1.125 / 2 - 1.125 / 4 - 1.125 / 8)
+    found = along(lambda phi: np.where(phi > 0.3, 1.0, -1.0), 1.0, -1.0)  # no slope is small
+    assert 0 < abs(found - 0.3) < 2.0**-39
+
+
+def test_nesterovs_method_takes_the_steps_of_its_theorem():
+    curves, tolerance = np.array([0.01, 0.3, 1.0]), 1e-3
+    seen, start = [], np.array([1.0, -2.0, 0.5])
+
+    def arrived(phi, there):
+        equal(there, curves * phi)
+        seen.append(phi)
+        return False
+
+    minimise._accelerated(lambda phi: curves * phi, start, 0.01, 1.0, arrived, tolerance)
+    least = 2 * (curves**2 @ start**2) / (0.01 * tolerance**2)
+    assert len(seen) == np.ceil(10 * np.log(least)) == 187
+    assert np.linalg.norm(curves * seen[-1]) <= tolerance
+    before, now, beta = start, start, 9 / 11
+    for phi in seen:
+        before, now = now, (1 - curves) * (now + beta * (now - before))
+        equal(phi, now, rtol=1e-9, atol=1e-12)
+    seen.clear()
+    minimise._accelerated(lambda phi: 0 * phi, start, 0.25, 1.0, lambda *at: seen.append(at), 1e-3)
+    assert len(seen) == 2  # 2 log 2, rounded up: nothing is divided by a gradient of 0
+    seen.clear()
+
+    def third(phi, there):
+        seen.append(phi)
+        return len(seen) == 3
+
+    minimise._accelerated(lambda phi: curves * phi, start, 0.01, 1.0, third, tolerance)
+    assert len(seen) == 3
+
+
+def test_a_minimum_that_rounding_cannot_reach_is_the_best_point_seen():
+    rng, steps = np.random.default_rng(9), []
+    x, y = dp.clip_rows(rng.normal(size=(30, 2))), np.sign(rng.normal(size=30))
+
+    class Counted(dp.RowLoss):
+        pass
+
+    def curvature(z, y):
+        steps.append(z)
+        return dp.logistic_loss.curvature(z, y)
+
+    loss = Counted(**{**vars(dp.logistic_loss), "curvature": curvature})
+    centre, start = np.array([0.3, -0.2]), np.array([1.0, 1.0])
+
+    def gradient(theta):
+        return dp.logistic_loss.gradient(theta, x, y).mean(0) + 0.3 * (theta - centre)
+
+    for tolerance, most in ((1e-30, 100), (1e-9, 9)):
+        steps.clear()
+        theta, size = minimise.descend(x, y, loss, 0.3, centre, start, tolerance=tolerance)
+        assert len(steps) <= most and (most < 100 or size == 0 or len(steps) == 100)
+        equal(gradient(theta), 0.0, atol=1e-9 if most < 100 else 1e-15)
+        equal(size, np.linalg.norm(gradient(theta)), atol=1e-15)
+    theta, size = minimise.descend(x, y, loss, 0.3, centre, theta - centre, tolerance=1e3)
+    equal(size, np.linalg.norm(gradient(theta)), atol=1e-15)
+
+
+# ------------------------------------------------------------------------- losses and their optima
+
+
+def test_losses_and_their_derivatives_as_they_are_written_down():
+    m = np.array([-3.0, 0.0, 0.5, 0.75, 1.0, 1.5, 4.0])
+    e = np.exp(-m)
+    ramp = np.clip(1.5 - m, 0, 1)  # the Huber hinge is bent from 1/2 to 3/2
+    for y in (1.0, -1.0):
+        for loss, value, slope, curvature in (
+            (dp.logistic_loss, np.log1p(e), -e / (1 + e), e / (1 + e) ** 2),
+            (dp.huber_loss, np.where(m < 0.5, 1 - m, ramp**2 / 2), -ramp, (m >= 0.5) & (m <= 1.5)),
+            (convex._huber(0.5), np.where(m < 0.5, 1 - m, ramp**2 / 2), -ramp, abs(m - 1) <= 0.5),
+            (dp.hinge_loss, np.maximum(0, 1 - m), -1.0 * (m < 1), None),
+            (dp.zero_one_loss, 1.0 * (m <= 0), None, None),
+        ):
+            for found, known, sign in (
+                (loss.value, value, 1), (loss.slope, slope, y), (loss.curvature, curvature, 1),
+            ):  # fmt: skip
+                if known is None:
+                    with pytest.raises(ValueError, match="^loss must be smooth here"):
+                        found(y * m, y)
+                else:
+                    equal(found(y * m, y), sign * known)
+    z, y = np.array([-0.5, 0.0, 2.0]), np.array([1.0, 0.5, -1.0])
+    equal(dp.squared_loss.value(z, y), (y - z) ** 2)
+    equal(dp.squared_loss.slope(z, y), 2 * (z - y))
+    equal(dp.squared_loss.curvature(z, y), 2.0)
+    for loss, at_zero, smooth, steep in (
+        (dp.logistic_loss, np.log(2), 0.25, 1 / (1 + np.exp(-3))),
+        (convex._huber(0.5), 1.0, 1.0, 1.0),
+        (convex._huber(0.125), 1.0, 4.0, 1.0),
+        (dp.hinge_loss, 1.0, np.inf, 1.0),
+        (dp.zero_one_loss, 1.0, np.inf, np.inf),
+        (dp.squared_loss, 1.0, 2.0, 8.0),
+        (dp.distance_loss, np.inf, np.inf, 1.0),
+    ):
+        equal([loss.at_zero, loss.smoothness, loss.lipschitz(3.0)], [at_zero, smooth, steep])
+    far = dp.distance_loss([[0.0, 0.0], [3.0, 4.0]], np.array([[3.0, 4.0]]))
+    assert far.tolist() == [[5.0], [0.0]]
+    equal(
+        dp.distance_loss.gradient(np.zeros(2), np.array([[3.0, 4.0], [0.0, 0.0]]))[0], [-0.6, -0.8]
+    )
+
+
+def test_rows_are_scaled_to_the_bound_and_shorter_ones_stay():
+    rows = np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0], [1e-320, 0.0]])
+    equal(dp.clip_rows(rows), [[0.6, 0.8], [0.3, 0.4], [0.0, 0.0], [1e-320, 0.0]])
+    equal(dp.clip_rows(rows, 2.0)[0], [1.2, 1.6])
+    equal(dp.clip_rows([3.0, 4.0]), [0.6, 0.8])
+
+
+def test_the_radius_of_an_optimum_is_where_its_two_bounds_meet():
+    equal(dp.optimum_radius(dp.hinge_loss, 0.02), 10.0)  # sqrt(2/0.02), below 1/0.02
+    equal(dp.optimum_radius(dp.hinge_loss, 5.0), 0.2)  # 1/5, below sqrt(2/5)
+    radius = dp.optimum_radius(dp.logistic_loss, 2.0)
+    equal(2.0 * radius, dp.logistic_loss.lipschitz(radius))
+    with pytest.raises(ValueError, match="^loss must be"):
+        dp.optimum_radius("logistic", 1.0)
+    with pytest.raises(ValueError, match="^regularization must be"):
+        dp.optimum_radius(dp.hinge_loss, 0.0)
+
+
+def test_what_a_risk_refuses():
+    x, y = np.eye(2), np.array([1.0, -1.0])
+    good = dict(regularization=1.0)
+    assert dp.risk_minimum(np.zeros((3, 0)), np.ones(3), **good).shape == (0,)
+    equal(dp.risk_minimum(x, y, **good, centre=[5.0, 0.0], start=[9.0, 9.0])[0], 5.0, rtol=0.01)
+    near = np.array([4.9, 0.0])  # of gradient 0.1: where the tolerance is larger it stays there
+    equal(dp.risk_minimum(x, y, **good, centre=[5.0, 0.0], start=near, tolerance=0.6), near)
+    points, labels = convex.checked_rows([[0.5, 0.5]], None, dp.distance_loss)
+    assert points.tolist() == [[0.5, 0.5]] and labels is None
+    for change, name in (
+        (dict(loss=dp.hinge_loss), "loss"),
+        (dict(loss=dp.zero_one_loss), "loss"),
+        (dict(y=np.ones(3)), "y"),
+        (dict(x=np.zeros((0, 2)), y=np.zeros(0)), "y"),
+        (dict(centre=[1.0]), "centre"),
+        (dict(start=[1.0, 2.0, 3.0]), "start"),
+        (dict(tolerance=0.0), "tolerance"),
+    ):
+        with pytest.raises(ValueError, match=f"^{name} must be|^{name} must have"):
+            dp.risk_minimum(**{"x": x, "y": y, **good, **change})
+    rows = np.random.default_rng(9).normal(size=(30, 2))
+    with pytest.raises(ValueError, match="^tolerance must be larger here"):
+        for lam in np.linspace(0.1, 1.0, 20):  # a gradient of 0, to the last bit, for all of them?
+            dp.risk_minimum(rows, np.ones(30), regularization=lam, tolerance=1e-30)
+    for theta, rows, labels in (([1.0], x, y), ([1.0, 2.0], x, y[:1]), ([], np.zeros((2, 0)), y)):
+        with pytest.raises(ValueError, match="^x must have"):
+            dp.invert_model(theta, rows, labels, regularization=1.0)
+
+
+# ------------------------------------------------------------------------------- queries
+
+
+def test_marginals_in_the_order_that_they_say():
+    queries, weights = dp.Marginals((2, 3, 2), 2), np.arange(12.0) / 66
+    assert queries.tables == [(0, 1), (0, 2), (1, 2)] and len(queries) == 6 + 4 + 6
+    assert queries.attributes[6] == (0, 2) and queries.codes[6:10] == [
+        (0, 0),
+        (0, 1),
+        (1, 0),
+        (1, 1),
+    ]
+    equal(queries @ weights, [queries[i] @ weights for i in range(len(queries))])
+    assert np.flatnonzero(queries[7]).tolist() == [1, 3, 5]  # a = 0 and c = 1 of (2, 3, 2)
+    assert len(dp.Marginals((2, 3), 2)) == 6 and len(dp.Marginals((2, 3), 1)) == 5
+    for shape, order, name in (((2, 3), 3, "order"), ((2, 3), 0, "order"), ((2, 0), 1, "shape")):
+        with pytest.raises(ValueError, match=f"^{name} must be"):
+            dp.Marginals(shape, order)
+
+
+def test_histograms_hold_whole_rows_and_queries_fit_them():
+    shares, rows = queries_room.histogram_rows([1, 0, 2])
+    assert shares.tolist() == [1.0, 0.0, 2.0] and rows == 3 and type(rows) is int
+    assert queries_room.histogram_rows([0.5, 0.5 + 9e-7])[1] == 1
+    for histogram in ([1, -1, 3], [0.0, 0.0], [0.5, 0.6], [0.5, 0.5 + 1.1e-6], [0.3], [[1.0]], []):
+        with pytest.raises(ValueError, match="^histogram must"):
+            queries_room.histogram_rows(histogram)
+    marginals = dp.Marginals((2, 2), 1)
+    assert queries_room.on_universe(marginals, 4) is marginals
+    assert queries_room.on_universe([[0, 1]], 2).tolist() == [[0.0, 1.0]]
+    for queries, size in (
+        (marginals, 5), ([[0.0, 1.0]], 3), (np.zeros((0, 2)), 2), ([0.0, 1.0], 2),
+        ([[0.0, 1 + 1e-15]], 2), ([[-1e-15, 1.0]], 2),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="^queries must be"):
+            queries_room.on_universe(queries, size)
+
+
+# ------------------------------------------------------------------ batches as they are in practice
+
+
+def test_cells_of_the_density_ratio():
+    edges = np.array([0.0, 1.0, 3.0, 3.0, np.inf])
+    q, p = np.array([0.4, 0.3, 0.1, 0.2]), np.array([0.1, 0.45, 0.3, 1.0])
+    merged = shuffling._merged(edges, np.append(q, 0.0), np.append(p, 0.25), 0.5)
+    equal(merged.value, p / q)
+    assert merged.mass.tolist() == q.tolist() and merged.lost == 0.75
+    low = shuffling._spread(edges, q, p, 0.5)
+    assert low.value.tolist() == [0.0, 1.0, 3.0, 3.0]
+    # 0.1 = 0.1 * 1; 0.45 = 0.225 * 1 + 0.075 * 3; of the last cell 0.4 lies above 3 * 0.2
+    equal(low.mass, [0.3, 0.1 + 0.225, 0.075 + 0.1, 0.2])
+    equal(low.lost, 0.5 + 0.4)
+    loss = shuffling._Ratio(np.array([0.5, 1.2]), np.array([0.5, 0.5]), 0.15).loss()
+    equal(loss.delta(0.0), 0.15 + 0.1)
+
+
+def test_means_of_ratios_and_their_pairs():
+    a = shuffling._Ratio(np.array([1.0, 3.0]), np.array([0.25, 0.75]), 0.1)
+    b = shuffling._Ratio(np.array([2.0]), np.array([1.0]), 0.3)
+    value, mass, lost = shuffling._mixed(a, b, 0.75)
+    equal(value, [1.25, 2.75])
+    equal([*mass, lost], [0.25, 0.75, 0.15])
+    value, mass, lost = shuffling._twice(a)
+    equal(value, [1.0, 2.0, 3.0])
+    equal([*mass, lost], [1 / 16, 6 / 16, 9 / 16, 0.1])
+    equal(shuffling._binomial(3, 0.25), np.array([27, 27, 9, 1]) / 64)
+    fine = shuffling._Ratio(np.array([0.5, 1.5]), np.array([0.5, 0.5]), 0.0)
+    for steps in (1, 2, 3, 5, 8):
+        low, high = (
+            shuffling._averaged(fine, steps, r) for r in (shuffling._merged, shuffling._spread)
+        )
+        k = np.arange(steps + 1)
+        ratio, law = (0.5 * (steps - k) + 1.5 * k) / steps, special.binom(steps, k) / 2.0**steps
+        exact = np.maximum(ratio - 1, 0) @ law
+        at_most(low.delta(0.0), exact)
+        at_most(exact, high.delta(0.0))
+    whole = shuffling._averaged(fine, 1, shuffling._merged)
+    equal(whole.delta(0.0), 0.25)
+
+
+def test_each_step_has_the_same_share_of_a_mean(monkeypatch):
+    shares, mixed = [], shuffling._mixed
+    monkeypatch.setattr(
+        shuffling, "_mixed", lambda a, b, share: shares.append(share) or mixed(a, b, share)
+    )
+    fine = shuffling._Ratio(np.array([0.5, 1.5]), np.array([0.5, 0.5]), 0.0)
+    shuffling._averaged(fine, 0b10111, shuffling._merged)
+    equal(shares, [4 / 5, 10 / 11, 22 / 23])  # 1, 2, 4, 5, 10, 11, 22, 23
+
+
+def test_the_largest_of_one_coordinate_is_that_coordinate():
+    for sigma, epsilon in ((0.1, 45.0), (0.1, 60.0), (2.0, 0.3)):
+        found = dp.shuffled_floor(sigma, 1).delta(epsilon)
+        equal(found, dp.gaussian(sigma).delta(epsilon), rtol=0.01)
+
+
+def test_masses_of_cells_of_gaussians():
+    z, sigma = np.array([-30.0, -1.0, 0.5, 2.0, 40.0]), 1.5
+    with mpmath.workdps(200):
+        cdf = [mpmath.ncdf((mpmath.mpf(x) - 1) / sigma) for x in z.tolist()]
+        tail = [mpmath.ncdf(-(mpmath.mpf(x) - 1) / sigma) for x in z.tolist()]
+        cells = [cdf[0], *(b - a for a, b in zip(cdf[:-1], cdf[1:], strict=True)), tail[-1]]
+        equal(shuffling._gaussian(z, sigma, 1.0), [float(c) for c in cells], rtol=1e-11)
+        one = [mpmath.ncdf(mpmath.mpf(x) / sigma) for x in z.tolist()]
+        largest = [a * b**6 for a, b in zip(cdf, one, strict=True)]
+        between = [b - a for a, b in zip(largest[:-1], largest[1:], strict=True)]
+        cells = [largest[0], *between, 1 - largest[-1]]
+        found = shuffling._maximum(z, sigma, 7, 1.0)
+        equal(found, [float(c) for c in cells], rtol=1e-9)
+    means, weights = np.array([0.0, 2.0]), np.array([0.75, 0.25])
+    ratio = 0.75 + 0.25 * np.exp((2 * z - 2) / sigma**2)
+    equal(shuffling._tilts(z, sigma, weights, means), ratio)
+
+
+def test_what_shuffling_serves():
+    at_most(0.0, dp.shuffled_floor(0.1, 1, cells=20).delta(1.0))
+    good = dict(sigma=1.0, rate=0.5, cells=40)
+    for change, name in (
+        (dict(sigma=0.0999), "sigma"),
+        (dict(sigma=1000.1), "sigma"),
+        (dict(rate=0.99e-10), "rate"),
+        (dict(rate=1.0 + 1e-15), "rate"),
+        (dict(rate=[0.5]), "rate"),
+        (dict(cells=19), "cells"),
+        (dict(cells=2001), "cells"),
+    ):
+        with pytest.raises(ValueError, match=f"^{name} must be"):
+            dp.sampled_substitution(**{**good, **change})
+        if name != "rate":
+            with pytest.raises(ValueError, match=f"^{name} must be"):
+                dp.random_allocation(**{"sigma": 1.0, "steps": 2, **change})
+    for call in (dp.shuffled_floor, dp.random_allocation):
+        with pytest.raises(ValueError, match="^steps must be"):
+            call(1.0, 10**7 + 1)
+    with pytest.raises(ValueError, match="^rows / sigma must be"):
+        dp.sampled_group(1.0, 0.1, 26)
+    for rate in (1.0, 1e-10):
+        low, high = dp.sampled_substitution(1.0, rate, cells=2000)
+        at_most(low.delta(0.1), high.delta(0.1))
+    equal(dp.sampled_group(2.0, 1.0, 1)[0].delta(0.3), dp.gaussian(2.0).delta(0.3), rtol=1e-3)

@@ -87,3 +87,54 @@ def test_the_line_up_of_two_on_a_line_is_right_as_often_as_laplace_noise_lets_it
     check(1.0)
     must_fail(check, 1.3)
     must_fail(check, 0.75)
+
+
+def test_rows_that_are_held_out_are_not_learnt_from():
+    """The fit says in which direction one row lies that it saw; a quarter was not shown to it."""
+    x, y = rows(41, 2)
+    seen = []
+
+    def fit(a, b, *, regularization, epsilon, delta, loss, rng):
+        assert loss is dp.logistic_loss
+        assert regularization == dp.erm_regularization(30, 2, epsilon=0.5, delta=1e-6)
+        seen.append((a, b))
+        return dp.PrivateFit(np.array([1.0, -0.3]), epsilon, delta, 0.0, None)
+
+    options = dict(loss=dp.logistic_loss, epsilon=0.5, delta=1e-6)
+    found = experiments.held_out(fit, x, y, **options, rng=None)
+    assert len(found) == len(seen) == 20 and len({tuple(b) for _, b in seen}) > 10
+    for right, (a, b) in zip(found, seen, strict=True):
+        out = [i for i in range(41) if not (x[i] == a).all(1).any()]
+        assert len(a) == len(b) == 30 and len(out) == 11
+        places = [np.argmax((x == row).all(1)) for row in a]
+        holds(y[places] == b)
+        equal(right, np.mean([(x[i] @ [1.0, -0.3] > 0) == (y[i] > 0) for i in out]))
+    equal(experiments.held_out(fit, x, y, **options, splits=3, rng=None), found[:3])
+
+
+def test_the_distance_gets_the_points_and_no_labels(monkeypatch):
+    x, y = rows(20, 3)
+
+    def fit(a, b, *, steps, epsilon, delta, loss, rng):
+        assert b is None and len(a) == 15
+        assert all(((x * y[:, None]) == row).all(1).any() for row in a)
+        return dp.PrivateFit(a.mean(0), epsilon, delta, 0.0, None)
+
+    monkeypatch.setattr(experiments, "noisy_gradient_descent", fit)
+    options = dict(loss=dp.distance_loss, epsilon=1.0, delta=1e-6)
+    found = experiments.held_out(fit, x, y, **options, splits=2, rng=None)
+    assert found.shape == (2,)
+
+
+def test_as_many_trials_and_fits_as_the_page_says():
+    x, y = rows(12, 1)
+    rng, fits = np.random.default_rng(1), []
+
+    def fit(a, b, *, regularization, epsilon, delta, rng):
+        fits.append(len(b))
+        return dp.PrivateFit(np.zeros(1), epsilon, delta, 0.0, None)
+
+    (rate,) = experiments.line_up(x, y, [0, 1, 2], [1e-3], regularization=0.5, rng=rng)
+    assert 0 < rate < 1 and rate * 400 == round(rate * 400)
+    experiments.regrets(fit, x, y, (3, 8), epsilon=1.0, rng=rng)
+    assert fits == [3] * 2666 + [8] * 1000  # 8,000 rows in all

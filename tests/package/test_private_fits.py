@@ -446,6 +446,114 @@ def test_a_ridge_too_weak_for_the_noise_is_refused_before_the_rows_are_looked_at
             dp.objective_perturbation(scale * np.eye(2), np.ones(2), **options)
 
 
+def test_what_output_perturbation_adds_to_the_optimum():
+    rng = np.random.default_rng(45)
+    x, y, lam = dp.clip_rows(rng.normal(size=(40, 3))), rng.choice([-1.0, 1.0], 40), 0.02
+    optimum = dp.risk_minimum(x, y, regularization=lam)
+    moves = dp.output_sensitivity(40, lam) + 2e-9 / lam  # and what the solver may leave
+    for delta in (0.0, 1e-5):
+        options = dict(epsilon=0.7, delta=delta, regularization=lam)
+        found = dp.output_perturbation(x, y, **options, rng=np.random.default_rng(1))
+        same = np.random.default_rng(1)
+        if delta:
+            assert found.scale == pytest.approx(dp.gaussian_sigma(0.7, delta) * moves, rel=1e-13)
+            noise = same.normal(0, found.scale, 3)
+        else:
+            assert found.scale == pytest.approx(moves / 0.7, rel=1e-13)
+            noise = dp.spherical_laplace(3, found.scale, rng=same)
+        assert found.theta == pytest.approx(optimum + noise, rel=1e-9)
+        assert (found.epsilon, found.delta) == (0.7, delta)
+
+
+def test_what_objective_perturbation_adds_to_the_optimum():
+    rng = np.random.default_rng(46)
+    x, y, lam, n = dp.clip_rows(rng.normal(size=(40, 3))), rng.choice([-1.0, 1.0], 40), 0.02, 40
+    for delta, loss in ((0.0, dp.logistic_loss), (1e-5, dp.huber_loss)):
+        options = dict(epsilon=1.7, delta=delta, regularization=lam, loss=loss)
+        found = dp.objective_perturbation(x, y, **options, rng=np.random.default_rng(1))
+        left = 1.7 * 0.99 - np.log1p(loss.smoothness / (n * lam))  # one percent for the solver
+        same = np.random.default_rng(1)
+        if delta:
+            at = dp.objective_perturbation_delta(left, found.scale)
+            assert delta * (1 - 1e-6) < at <= delta
+            b = same.normal(0, found.scale, 3)
+            assert found.delta_at(1.7) == pytest.approx(at, rel=1e-9)
+        else:
+            assert found.scale == pytest.approx(2 / left, rel=1e-13)
+            b = dp.spherical_laplace(3, found.scale, rng=same)
+        hidden = dp.spherical_laplace(3, 2e-9 / (lam * 0.017), rng=same)
+        theta = found.theta - hidden
+        gradient = loss.gradient(theta, x, y).mean(0) + lam * theta + b / n
+        assert np.linalg.norm(gradient) < 1e-11
+
+
+def test_gradient_descent_is_its_three_lines():
+    rng = np.random.default_rng(47)
+    x, y = dp.clip_rows(rng.normal(size=(40, 2))), rng.choice([-1.0, 1.0], 40)
+    epsilon, delta, steps, radius = 0.9, 1e-4, 5, 0.4
+    fit = dp.noisy_gradient_descent(
+        x, y, epsilon=epsilon, delta=delta, steps=steps, radius=radius, loss=dp.squared_loss,
+        rng=np.random.default_rng(1),
+    )  # fmt: skip
+    slope = 2 * (1 + radius)
+    scale = dp.gaussian_sigma(epsilon, delta) * steps**0.5 * 2 * slope / 40
+    assert fit.scale == pytest.approx(scale, rel=1e-13)
+    rate = radius / (steps * (slope**2 + 2 * scale**2)) ** 0.5
+    same, theta, seen = np.random.default_rng(1), np.zeros(2), []
+    for _ in range(steps):
+        gradient = (-2 * (y - x @ theta)) @ x / 40 + same.normal(0, scale, 2)
+        theta = theta - rate * gradient
+        theta = theta / max(1.0, np.linalg.norm(theta) / radius)
+        seen.append(theta)
+    assert fit.theta == pytest.approx(np.mean(seen, axis=0), rel=1e-12)
+    assert fit.delta_at(epsilon) == pytest.approx(delta, rel=1e-9)
+
+
+def test_ten_million_steps_are_served_and_no_more():
+    options = dict(epsilon=1.0, delta=0.1, loss=dp.zero_one_loss, rng=np.random.default_rng(0))
+    for steps, message in ((10**7, "^loss must have bounded"), (10**7 + 1, "^steps must be at")):
+        with pytest.raises(ValueError, match=message):
+            dp.noisy_gradient_descent(np.eye(2), np.ones(2), steps=steps, **options)
+
+
+def test_public_numbers_of_the_fits():
+    sigma = dp.gaussian_sigma(0.5, 1e-5)
+    found = dp.erm_regularization(100, 3, epsilon=0.5, delta=1e-5, radius=2.0)
+    assert found == pytest.approx(2 * 3**0.5 * sigma / 200, rel=1e-14)
+    found = dp.erm_regularization(100, 3, epsilon=0.5, radius=2.0)
+    assert found == pytest.approx(2 * 12**0.5 / 0.5 / 200, rel=1e-14)
+    steps = [dp.gradient_descent_steps(n, 3, epsilon=0.5, delta=1e-5) for n in (10, 100, 10**6)]
+    assert steps == [1, int(np.ceil(10**4 / (12 * sigma**2))), 100] and 1 < steps[1] < 100
+    assert dp.identification_bound([0.0, np.log(3)], 4) == pytest.approx([1 / 4, 3 / 6], rel=1e-14)
+    assert dp.output_sensitivity(50, 0.02, dp.hinge_loss) == pytest.approx(2.0, rel=1e-14)
+    pure = dp.erm._pure_curve(2.0)
+    assert pure(2.0) == pure(3.0) == 0.0
+    assert pure(0.5) == pytest.approx(dp.randomized_response(2.0).delta(0.5), rel=1e-13)
+
+
+def test_a_ridge_is_from_a_billionth_and_not_below_what_epsilon_allows():
+    x, y, rng = np.eye(2), np.ones(2), np.random.default_rng(48)
+    for fit, epsilon in ((dp.output_perturbation, 1.0), (dp.objective_perturbation, 30.0)):
+        assert np.isfinite(fit(x, y, epsilon=epsilon, regularization=1e-3, rng=rng).theta).all()
+        for ridge in (0.99e-9, 1.01e50):
+            with pytest.raises(ValueError, match="regularization must be in"):
+                fit(x, y, epsilon=epsilon, regularization=ridge, rng=rng)
+    wide = np.full((1, 400), 0.05)  # Gaussian b: of length sqrt(400) scale, 400 scale were too much
+    options = dict(epsilon=3.0, delta=1e-5, regularization=0.05, rng=rng)
+    assert np.isfinite(dp.objective_perturbation(wide, [1.0], **options).theta).all()
+    least = 0.25 / (2 * np.expm1(0.99))  # kappa takes all but the solver's share
+    dp.objective_perturbation(x, y, epsilon=1.0, regularization=1.01 * least, rng=rng)
+    with pytest.raises(ValueError, match=f"^regularization must be above {least:.4g} here"):
+        dp.objective_perturbation(x, y, epsilon=1.0, regularization=0.999 * least, rng=rng)
+    for left, wide in ((4.04e-5, False), (3.96e-5, True)):  # b/(n lambda) of mean length 10,000
+        options = dict(epsilon=(left + np.log1p(0.025)) / 0.99, regularization=5.0, rng=rng)
+        if wide:
+            with pytest.raises(ValueError, match="^regularization must be larger"):
+                dp.objective_perturbation(x, y, **options)
+        else:
+            dp.objective_perturbation(x, y, **options)
+
+
 def test_extreme_budgets_give_finite_fits():
     rng = np.random.default_rng(1)
     x, y = dp.clip_rows(rng.normal(size=(50, 3))), np.ones(50)
