@@ -222,7 +222,7 @@ def method(parts):
 def exact_sum(parts):
     """The exact sum of this composition, infinite losses and all, or None."""
     if isinstance(parts[0][0], discrete_gaussian.DiscreteGaussian):
-        return discrete_gaussian.sums(parts)
+        return discrete_gaussian.exact(parts)
     if all(isinstance(step, Finite) for step, _ in parts):
         step, k = parts[0]
         if len(parts) == 1 and len(step.losses) == 2 and k > ALL:

@@ -22,7 +22,6 @@ from functools import lru_cache
 from itertools import product
 from math import comb, exp, factorial, inf, log, log10, nextafter, prod
 
-from .._scipy import optimize
 from . import finite_sums
 from .kept import Kept
 from .laplace import Laplace
@@ -157,22 +156,6 @@ class LaplaceSum(Kept):
             high += exp(log_p + noise) * nextafter(ends[1], inf) if ends[1] else 0.0
         pad = EPS * (len(self.atoms.loss) + 8) * (len(self.atoms.loss) > 1)
         return max(0.0, low * (1 - pad)), min(1.0, high * (1 + pad))
-
-    def guess(self, tail):
-        return self.solved(0, tail)
-
-    def guess_rest(self, rest):
-        return self.solved(1, rest)
-
-    def solved(self, which, target):
-        def excess(e):
-            return log(max(self._mean(e, which)[1], 1e-320)) - log(target)
-
-        if excess(0.0) * excess(self.top[1]) >= 0:
-            return 0.0 if abs(excess(0.0)) < 1 else self.top[0]
-        return float(
-            optimize().brentq(excess, 0.0, self.top[1], xtol=1e-300, rtol=4 * EPS, disp=False)
-        )
 
 
 def _decimal(fraction):

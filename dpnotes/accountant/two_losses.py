@@ -38,7 +38,6 @@ class Binomial(Kept):
         self.step, self.k = step, k
         self.gap = step.losses[1] - step.losses[0]
         self.logit, self.noise = chances(step)
-        self.given = ((step.given_finite(), k),)
         self.top = enclosed(*atoms(step, k, np.array([float(k)]))[:3])
 
     def tail(self, epsilon):
@@ -116,16 +115,15 @@ class Binomial(Kept):
         sizes, turns = self._shape(n, logit, variance, theta)
         loss, fine, shift = (float(v[0]) for v in atoms(self.step, k, np.array([float(n)]))[:3])
         left = min(max((loss - epsilon) + fine, 0.0), gap)
-        z = tilt + 1j * theta
-        one, other = -np.expm1(-z), -np.expm1(-(z + gap))
-        kernel = (-expm1(-left) - np.exp(-z - left) * expm1(left - gap)) / one / other
-        terms = np.exp(sizes + 1j * turns[0]) * (2 / period)
-        terms[0] *= 0.5
-        total, slope = abs((terms * kernel).sum().real), abs((terms / other).sum().real)
-        spread = np.abs(terms * kernel)
+        z, log_phase = tilt + 1j * theta, sizes + 1j * turns[0]
+        total, slope, spread, cut = sums(log_phase, z, gap, left, period)
         noise = spread @ (EPS * (40 + 8 * np.abs(sizes) + 4 * turns[1]) + 2 * slip / abs(tilt))
-        noise += spread.sum() * 2 * slip / (tilt + gap) + exp(-44) * abs(kernel[0])
-        noise += self._aliases(n, logit, tilt, side, variance, period) + 3 * shift * slope
+        noise += spread.sum() * 2 * slip / (tilt + gap) + cut + 3 * shift * slope
+        p = float(expit(logit))
+        noise += aliases(
+            lambda w: k * (log1p(p * expm1(w)) - w * p) + w * (k * p - n),
+            *(8 / sqrt(variance), tilt, gap, side, period),
+        )
         (first, one_error), (second, other_error) = (
             [float(v[0]) for v in log_law(np.array([float(n)]), k, *at)]
             for at in ((self.logit, self.noise), (logit, 0.0))
@@ -141,41 +139,26 @@ class Binomial(Kept):
         moved = theta * (0.5 * self.k - n)
         return sizes, (moved + turned, np.abs(moved) + np.abs(turned))
 
-    def _aliases(self, n, logit, tilt, side, variance, period):
-        """sum over m != 0 of t(e + m N h) exp(c m N h), relative to the front factor: Chernoff's
-        bound at tilts w higher and lower, which t <= 1 allows down to 0, and r between -h and 0."""
-        p, best = float(expit(logit)), 8 / sqrt(variance)
-        up = best if side > 0 else min(best, -tilt)
-        down = min(best, tilt if side > 0 else tilt + self.gap)
-        total = 0.0
-        for w in (up, -down):
-            rise = self.k * (log1p(p * expm1(w)) - w * p) + 1e-3 + w * (self.k * p - n)
-            total += 1.1 * exp(min(rise - abs(w) * period, 600.0))
-        return total
 
-    def guess(self, tail):
-        return self._solve(1, tail)
+def sums(log_phase, z, gap, left, period):
+    """The sum over nodes of E exp(z (L - l_n)) G(z), and that for its slope, from the logs of the
+    first factor; the sizes of the first one's terms; and a bound on what is beyond the last node,
+    where exp(-44) is left of them."""
+    one, other = -np.expm1(-z), -np.expm1(-(z + gap))
+    kernel = (-expm1(-left) - np.exp(-z - left) * expm1(left - gap)) / one / other
+    terms = np.exp(log_phase) * (2 / period)
+    terms[0] *= 0.5
+    total, slope = abs((terms * kernel).sum().real), abs((terms / other).sum().real)
+    return total, slope, np.abs(terms * kernel), exp(-44) * abs(kernel[0])
 
-    def guess_rest(self, rest):
-        return self._solve(-1, rest)
 
-    def _solve(self, side, target):
-        """Secants on log t or log r."""
-        c, e, _ = contour.saddle_for(self.given, side, log(target))
-        e, last, old = e + self.log_kept, None, None
-        for _ in range(12):
-            e = min(max(e, 0.0), self.top[1])
-            low, high = self._enclosed(e, side)
-            value = log(max(0.5 * (low + high), 1e-320)) - log(target)
-            if last is None or value == last or e == old:
-                slope = -c
-            else:
-                slope = (value - last) / (e - old)
-            last, old, step = value, e, -value / slope
-            e += step
-            if abs(step) <= 1e-15 * abs(e):
-                break
-        return e
+def aliases(rise, best, tilt, gap, side, period):
+    """sum over m != 0 of t(e + m N h) exp(c m N h), relative to the front factor: Chernoff's bound
+    at tilts w higher and lower, which t <= 1 allows down to 0, and r between -h and 0; the log of
+    E exp(w J) moves by ``rise(w)``."""
+    up = best if side > 0 else min(best, -tilt)
+    down = min(best, tilt if side > 0 else tilt + gap)
+    return sum(1.1 * exp(min(rise(w) + 1e-3 - abs(w) * period, 600.0)) for w in (up, -down))
 
 
 def _series(log_first, log_quotient):
