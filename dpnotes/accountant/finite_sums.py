@@ -191,8 +191,9 @@ def _counts(n, k):
     for _ in range(n - 1):
         index = np.repeat(np.arange(len(left)), left + 1)
         j = np.arange(len(index)) - np.repeat(np.cumsum(left + 1) - left - 1, left + 1)
-        columns, left = [*(column[index] for column in columns), j], left[index] - j
-    return np.array([*columns, left])
+        columns = [*(column[index] for column in columns), j.astype(np.int16)]  # k is below 1000
+        left = left[index] - j
+    return np.array([*columns, left.astype(np.int16)])
 
 
 def log_multinomial(counts, k, log_p, noise):
