@@ -147,10 +147,11 @@ def _log_ratio(p, q):
 
 def _finite(loss, log_p, infinite, lost, blur=()):
     """A Finite step with equal losses merged and in ascending order."""
-    values = np.unique(loss)
-    merged = [np.logaddexp.reduce(log_p[loss == value]) for value in values]
-    blur = tuple(tuple(float(max(b[loss == value])) for value in values) for b in blur)
-    losses, merged = tuple(values.tolist()), tuple(map(float, merged))
+    order = np.argsort(loss, kind="stable")
+    values, first = np.unique(loss[order], return_index=True)
+    merged = np.logaddexp.reduceat(log_p[order], first) if first.size else log_p
+    blur = tuple(tuple(np.maximum.reduceat(b[order], first).tolist()) for b in blur)
+    losses, merged = tuple(values.tolist()), tuple(merged.tolist())
     return Finite(losses, merged, float(infinite), float(lost), blur)
 
 

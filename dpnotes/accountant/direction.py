@@ -72,8 +72,8 @@ class Direction:
         return self._known[key]
 
     def _delta(self, epsilon):
-        if self.exact:
-            return self.exact.delta(epsilon)
+        if self.exact and (found := within(inf, self.exact.delta, epsilon)):
+            return found
         if self.infinite == 1:
             return 1.0, 1.0, 1.0
         top = self.finite_top() if self.infinite else self.top
@@ -121,8 +121,8 @@ class Direction:
     def _epsilon(self, delta):
         if delta == 1:
             return 0.0, 0.0, 0.0
-        if self.exact:
-            return self.exact.epsilon(delta)
+        if self.exact and (found := within(inf, self.exact.epsilon, delta)):
+            return found
         room = 4 * EPS * delta if self.infinite else 0.0  # the round-off of delta - infinite
         if delta < self.infinite - room or self.infinite == 1:
             return inf, inf, inf
@@ -173,7 +173,7 @@ class Direction:
         if self.infinite or not 0 < delta < 1 or not 0 < epsilon < inf:
             return False
         if self.exact:
-            return self.exact.meets(epsilon, delta, 1)
+            return bool(within(inf, self.exact.meets, epsilon, delta, 1))
         if epsilon >= self.top + self.round_off(self.top):
             return True
         curve, target = method(self.parts), (1 + EPS) * log(delta)

@@ -26,13 +26,15 @@ from .finite_sums import Exact
 from .kept import Kept, outward
 from .law import EPS, Law, mean_phase
 from .step import Finite, Step
-from .two_losses import aliases, sums
+from .two_losses import MOST_NODES, aliases, sums
+from .work import ExhaustedError, spend
 
 __all__ = []
 
 REACH = 38.4  # standard deviations: exp(-REACH^2/2) is 1e-320
 NEAR = 12.0  # and those of a law of which moments are asked: exp(-NEAR^2/2) is 5e-32
 WIDEST = 48.0  # of the sum: a period has this many standard deviations
+NODE = 400  # work of a node
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,13 @@ class Rounds(Kept):
         return self._enclosed(epsilon, -1)
 
     def _enclosed(self, epsilon, side):
+        """(0, 1) where t or r is so near 1 that it takes too many nodes: the other says more."""
+        try:
+            return self._from_nodes(epsilon, side)
+        except ExhaustedError:
+            return 0.0, 1.0
+
+    def _from_nodes(self, epsilon, side):
         """(low, high) around t(e) or r(e)."""
         step, k, gap = self.step, self.k, self.gap
         c = contour.saddle_at(self.parts, side, epsilon)[0]
@@ -209,6 +218,9 @@ class Rounds(Kept):
         off, count = c * self.step.sensitivity - middle, 64
         while True:
             count = min(2 * count, period // 2 + 1)
+            if count > MOST_NODES:
+                raise ExhaustedError
+            spend(NODE * count)
             theta = 2 * pi / period * np.arange(count)
             value, noise = log_characteristic(off, self.step.sigma, theta)
             if count == period // 2 + 1 or self.k * float(value[-1].real) < -45:

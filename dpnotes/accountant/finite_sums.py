@@ -6,7 +6,10 @@ If the total loss takes the values l_i with probabilities p_i, both sums of ``ke
 
 have positive terms. Every l_i and log p_i carries a bound on its error, and the sums move outwards
 with them. Two-point steps (randomized response) have binomial weights (``binomial``, ``two_losses``
-if there are many rounds); few finite steps are enumerated.
+if there are many rounds); few finite steps are enumerated. The tables that takes are made at most
+once a direction, and bounded by ``MOST_VALUES`` and ``MOST_COPIES``: at worst (30 losses, 5 rounds)
+that is half a second and 150 MB. A sum then takes 40 ns a value, 10 ms at most (35 ms for one
+round of a discrete Gaussian), and an answer some ten sums: so they are not charged.
 """
 
 from dataclasses import dataclass

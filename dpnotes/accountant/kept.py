@@ -97,7 +97,7 @@ class Kept:
             last, e = (e, height), e - height / slope
             if not low <= e <= high or 12 <= n and high < inf:
                 e = 0.5 * (low + high)
-            if abs(e - last[0]) <= 1e-15 * e:
+            if abs(e - last[0]) <= 1e-15 * e or 12 <= n and abs(height) <= 1e-13:
                 break
         return e
 

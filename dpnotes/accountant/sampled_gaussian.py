@@ -188,7 +188,7 @@ class SampledGaussian(Step):
         mantissa, exponent = frexp(spacing)
         spacing = ldexp(floor(ldexp(mantissa, 16)), exponent - 16)
         ends = [(floor(a / spacing), ceil(b / spacing)) for a, b in spans]
-        x = spacing * np.concatenate([np.arange(a, b + 1.0) for a, b in ends])
+        x = spacing * np.concatenate([np.arange(float(a), b + 1.0) for a, b in ends])
         return x, log(spacing)
 
     def work(self, c, band):

@@ -21,13 +21,14 @@ from .binomial import atoms, chances, log_law
 from .finite_sums import Exact
 from .kept import Kept, enclosed, outward
 from .law import EPS
-from .work import ExhaustedError
+from .work import ExhaustedError, spend
 
 __all__ = []
 
 ALL = 20_000  # rounds, up to which all values are listed
 MOST_NODES = 200_000
 MOST_VALUES = 30_000  # of a window; a longer one is smooth enough for few nodes
+VALUE = 200  # work of one of them, or of a node
 
 
 class Binomial(Kept):
@@ -52,6 +53,7 @@ class Binomial(Kept):
         first, last = self._window(n, side)
         if last - first > MOST_VALUES:
             return self._from_nodes(epsilon, side, n)
+        spend(VALUE * (last - first))
         exact = Exact(self.parts, atoms(self.step, self.k, np.arange(first, last + 1.0)))
         low, high = exact.tail(epsilon) if side > 0 else exact.rest(epsilon)
         return low, min(1.0, high + self._omitted(exact, epsilon, side, first, last))
@@ -93,13 +95,13 @@ class Binomial(Kept):
     def _from_nodes(self, epsilon, side, n):
         """(0, 1) where t or r is so near 1 that it takes too many nodes: the other says more."""
         try:
-            value, _, error = self.nodes(epsilon, side, n)
+            value, error = self.nodes(epsilon, side, n)
         except ExhaustedError:
             return 0.0, 1.0
         return outward(value * (1 - error), min(1.0, value * (1 + error)))
 
     def nodes(self, epsilon, side, n):
-        """t(e) or r(e), -dt/de, and a bound on the relative error of the first."""
+        """t(e) or r(e), and a bound on its relative error."""
         k, gap = self.k, self.gap
         c = contour.saddle_at(self.given, side, epsilon - self.log_kept)[0]
         logit = self.logit + c * gap
@@ -111,6 +113,7 @@ class Binomial(Kept):
         count = int(angle * period / (2 * pi)) + 2
         if count > MOST_NODES:
             raise ExhaustedError
+        spend(VALUE * count)
         theta = 2 * pi / period * np.arange(count)
         sizes, turns = self._shape(n, logit, variance, theta)
         loss, fine, shift = (float(v[0]) for v in atoms(self.step, k, np.array([float(n)]))[:3])
@@ -130,7 +133,7 @@ class Binomial(Kept):
         )
         front = exp(first - second)
         error = noise / total + one_error + other_error + EPS * (8 + abs(first) + abs(second))
-        return front * total, front * slope * exp(-left), min(1.01 * error, 1.0)
+        return front * total, min(1.01 * error, 1.0)
 
     def _shape(self, n, logit, variance, theta):
         """log of E exp(i theta (J - n)) under the tilted law: log modulus; phase, and its terms."""
