@@ -21,15 +21,7 @@ def sums(line, epsilon):
     ``jumps``, too, added up."""
     if not isinstance(line, jumps.Lines):
         return _sums(line, epsilon)
-    each = np.array([_sums(one, epsilon) for one in line.lines])
-    values, slopes, above, below = each.swapaxes(0, 1)
-    total, slope = np.logaddexp.reduce(values), np.logaddexp.reduce(slopes)
-    share = np.exp(values - total)
-    left_out = [bound - c * epsilon for c, bound in line.negligible] + [
-        0 * total + line.log_omitted
-    ]
-    missing = np.exp(np.minimum(np.logaddexp.reduce(left_out) - total, 600.0))
-    return total, slope, (share * above).sum(axis=0) + missing, (share * below).sum(axis=0)
+    return line.added([_sums(one, epsilon) for one in line.lines], epsilon)
 
 
 def _sums(line, epsilon):

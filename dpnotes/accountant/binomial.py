@@ -99,11 +99,6 @@ def log_law(j, k, logit, noise=0.0):
     return value, error
 
 
-def log_binomial(j, k, log_p, log_q):
-    """log of the Binomial(k, p) probabilities of j, from log p and log (1-p)."""
-    return log_law(j, k, log_p - log_q)[0]
-
-
 def chances(step):
     """The logit of the higher loss, given that it is finite, and a bound on its error."""
     if is_coin(step):

@@ -74,8 +74,8 @@ class Direction:
         return self._known[key]
 
     def _delta(self, epsilon):
-        if self.exact:
-            return self.exact.delta(epsilon)
+        if self.exact and (found := within(inf, self.exact.delta, epsilon)):
+            return found
         if self.infinite == 1:
             return 1.0, 1.0, 1.0
         if epsilon >= sum(self.finite_top):
@@ -122,8 +122,8 @@ class Direction:
     def _epsilon(self, delta):
         if delta == 1:
             return 0.0, 0.0, 0.0
-        if self.exact:
-            return self.exact.epsilon(delta)
+        if self.exact and (found := within(inf, self.exact.epsilon, delta)):
+            return found
         room = 4 * EPS * delta if self.infinite else 0.0  # the round-off of delta - infinite
         if delta < self.infinite - room or self.infinite == 1:
             return inf, inf, inf
@@ -173,7 +173,7 @@ class Direction:
         if self.infinite or not 0 < delta < 1 or not 0 < epsilon < inf:
             return False
         if self.exact:
-            return self.exact.meets(epsilon, delta, 1)
+            return bool(within(inf, self.exact.meets, epsilon, delta, 1))
         curve = method(self.parts)
         if isinstance(curve, one_step.Single):
             return curve.log_bound(epsilon, 1) < (1 + EPS) * log(delta)
@@ -210,7 +210,7 @@ def method(parts):
 def exact_sum(parts):
     """The exact sum of this composition, infinite losses and all, or None."""
     if isinstance(parts[0][0], discrete_gaussian.DiscreteGaussian):
-        return discrete_gaussian.sums(parts)
+        return discrete_gaussian.exact(parts)
     if all(isinstance(step, Finite) for step, _ in parts):
         step, k = parts[0]
         if len(parts) == 1 and len(step.losses) == 2 and k > ALL:

@@ -26,13 +26,15 @@ from .finite_sums import Exact
 from .kept import Kept, outward
 from .law import EPS, Law, mean_phase
 from .step import Finite, Step
+from .two_losses import MOST_NODES, aliases, sums
+from .work import ExhaustedError, spend
 
 __all__ = []
 
 REACH = 38.4  # standard deviations: exp(-REACH^2/2) is 1e-320
 NEAR = 12.0  # and those of a law of which moments are asked: exp(-NEAR^2/2) is 5e-32
 WIDEST = 48.0  # of the sum: a period has this many standard deviations
-SMALL = exp(-44)
+NODE = 400  # work of a node
 
 
 @dataclass(frozen=True)
@@ -50,16 +52,6 @@ class DiscreteGaussian(Step):
 
     def tilt_limit(self, log_delta):
         return sqrt(2 * log_delta) * self.sigma / self.sensitivity
-
-    def work(self, c, band):
-        return len(self.law(c, band).loss)
-
-    def ceiling(self, c):
-        return lambda height: 0.0
-
-    def extent(self, reach):
-        law = self.law(reach, 0.0)
-        return float(law.loss[0]), float(law.loss[-1])
 
     def mean(self):
         return 0.5 * (self.sensitivity / self.sigma) ** 2
@@ -95,9 +87,6 @@ class DiscreteGaussian(Step):
         width = ceil(NEAR * self.sigma) + 2
         first, last = -self.sensitivity - width, ceil(max(reach, 0) * self.sensitivity) + width
         return Law(*self.values(np.arange(first, last + 1.0)))
-
-    def cells(self, spacing, reach, least):
-        return self.law(reach, 0.0)
 
     def window(self):
         """Noise from -(m + s) to m, and a bound on the probability beyond: by P(Z >= m + 1) <=
@@ -152,7 +141,7 @@ def alone_or_finite(parts):
     return tuple((s.truncated() if isinstance(s, DiscreteGaussian) else s, k) for s, k in parts)
 
 
-def sums(parts):
+def exact(parts):
     """The exact sum of k rounds."""
     (step, k) = parts[0]
     return Rounds(step, k) if k > 1 else one_round(step)
@@ -183,11 +172,14 @@ class Rounds(Kept):
         return self._enclosed(epsilon, -1)
 
     def _enclosed(self, epsilon, side):
-        low, _, high = self.nodes(epsilon, side)
-        return outward(low, min(1.0, high))
+        """(0, 1) where t or r is so near 1 that it takes too many nodes: the other says more."""
+        try:
+            return self._from_nodes(epsilon, side)
+        except ExhaustedError:
+            return 0.0, 1.0
 
-    def nodes(self, epsilon, side):
-        """(low, value, high) around t(e) or r(e)."""
+    def _from_nodes(self, epsilon, side):
+        """(low, high) around t(e) or r(e)."""
         step, k, gap = self.step, self.k, self.gap
         c = contour.saddle_at(self.parts, side, epsilon)[0]
         n = floor(epsilon / gap - 0.5 * k * step.sensitivity) + 1
@@ -197,23 +189,22 @@ class Rounds(Kept):
         room = min(tilt, 1.0) if side > 0 else min(-tilt, tilt + gap)
         period = ceil(max(WIDEST * deviation, 100 / room, 64.0))
         theta, log_phase, noise = self._shape(c, n, period)
-        z = tilt + 1j * theta
-        one, other = -np.expm1(-z), -np.expm1(-(z + gap))
-        kernel = (-np.expm1(-left) - np.exp(-z - left) * np.expm1(left - gap)) / one / other
-        terms = np.exp(log_phase) * (2 / period)
-        terms[0] *= 0.5
-        total, spread = abs((terms * kernel).sum().real), np.abs(terms * kernel)
-        lost = spread @ (EPS * (40 + 8 * np.abs(log_phase)) + noise)
-        lost += SMALL * abs(kernel[0]) + 3 * slip * gap * abs((terms / other).sum().real)
-        lost += self._aliases(c, epsilon, side, period) * exp(min(c * left, 600.0))
-        cumulant, moved = k * step.cumulant_at(c), c * (epsilon + left)
+        total, slope, spread, cut = sums(log_phase, tilt + 1j * theta, gap, left, period)
+        lost = spread @ (EPS * (40 + 8 * np.abs(log_phase)) + noise) + cut + 3 * slip * gap * slope
+        here = step.cumulant_at(c)
+        wrapped = aliases(
+            lambda w: k * (step.cumulant_at(c + w / gap) - here) - w / gap * epsilon,
+            *(8 / deviation, tilt, gap, side, period),
+        )
+        lost += wrapped * exp(min(c * left, 600.0))
+        cumulant, moved = k * here, c * (epsilon + left)
         size = k * c * (c + 1) * step.mean()
         error = EPS * (16 + 8 * abs(moved) + 8 * abs(size)) + 2 * slip * abs(tilt)
         if cumulant - moved > 700 or not error < 1:
-            return 0.0, 1.0, 1.0
+            return 0.0, 1.0
         front = exp(cumulant - moved)
         low, high = max(total - lost, 0.0) * (1 - error), (total + lost) * (1 + error)
-        return front * low, front * total, front * high
+        return outward(front * low, min(1.0, front * high))
 
     def _deviation(self, c):
         """The standard deviation of the sum of the noise under the tilted law."""
@@ -227,6 +218,9 @@ class Rounds(Kept):
         off, count = c * self.step.sensitivity - middle, 64
         while True:
             count = min(2 * count, period // 2 + 1)
+            if count > MOST_NODES:
+                raise ExhaustedError
+            spend(NODE * count)
             theta = 2 * pi / period * np.arange(count)
             value, noise = log_characteristic(off, self.step.sigma, theta)
             if count == period // 2 + 1 or self.k * float(value[-1].real) < -45:
@@ -237,58 +231,3 @@ class Rounds(Kept):
         if period % 2 == 0 and count == period // 2 + 1:
             log_phase[-1] -= log(2)  # the node at pi stands for itself alone
         return theta, log_phase, noise
-
-    def _aliases(self, c, epsilon, side, period):
-        """sum over m != 0 of t(e + m N h) exp(c m N h), relative to exp(K(c) - c e): Chernoff's
-        bound at tilts w higher and lower, where t allows c >= 0, and r -1 <= c <= 0."""
-        best = 8 / (self._deviation(c) * self.gap)
-        up = best if side > 0 else min(best, -c)
-        down = min(best, c if side > 0 else c + 1)
-        here, total = self.step.cumulant_at(c), 0.0
-        for w in (up, -down):
-            rise = self.k * (self.step.cumulant_at(c + w) - here) + 1e-3 - w * epsilon
-            total += 1.1 * exp(min(rise - abs(w) * period * self.gap, 600.0))
-        return total
-
-    def guess(self, tail):
-        return self._solve(1, tail)
-
-    def guess_rest(self, rest):
-        return self._solve(-1, rest)
-
-    def _solve(self, side, target):
-        """Where log t or log r is that of the target, between ends that move out from the saddle
-        point's guess."""
-
-        def above(e):
-            return side * (log(max(self.nodes(e, side)[1], 1e-320)) - log(target))
-
-        c, e, _ = contour.saddle_for(self.parts, side, log(target))
-        width = 0.1 / abs(c)
-        low, high = max(e - width, 0.0), max(e, 0.0) + width
-        while low > 0 and above(low) < 0:
-            low, width = max(low - width, 0.0), 2 * width
-        while above(high) > 0:
-            high, width = high + width, 2 * width
-        return root(above, low, high)
-
-
-def root(falling, low, high):
-    """Where a falling function crosses 0: secants between ends, halving the height of an end that
-    stays (the Illinois rule); the middle where the slope says nothing."""
-    left, right, last = falling(low), falling(high), low
-    if left <= 0:
-        return low
-    for _ in range(100):
-        e = low + (high - low) * left / (left - right) if right < left else 0.5 * (low + high)
-        if not low < e < high:
-            e = 0.5 * (low + high)
-        height = falling(e)
-        if abs(height) <= EPS or abs(e - last) <= 4 * EPS * e:
-            return e
-        if height > 0:
-            low, left, right = e, height, 0.5 * right
-        else:
-            high, right, left = e, height, 0.5 * left
-        last = e
-    return e

@@ -215,12 +215,16 @@ class Lines:
 
     def sums(self, epsilon):
         """See ``contour.Line.sums``."""
-        values, slopes, above, below = np.array([line.sums(epsilon) for line in self.lines]).T
-        total, slope = log_sum_exp(values), log_sum_exp(slopes)
+        return tuple(map(float, self.added([line.sums(epsilon) for line in self.lines], epsilon)))
+
+    def added(self, sums, epsilon):
+        """Those of its lines added up, at an array of epsilon, too."""
+        values, slopes, above, below = np.array(sums).swapaxes(0, 1)
+        total, slope = log_sum_exp(values, axis=0), log_sum_exp(slopes, axis=0)
         share = np.exp(values - total)
-        left_out = [a - c * epsilon for c, a in self.negligible] + [self.log_omitted]
-        missing = exp(min(float(log_sum_exp(np.array(left_out))) - total, 600.0))
-        return float(total), float(slope), float(share @ above) + missing, float(share @ below)
+        left_out = [a - c * epsilon for c, a in self.negligible] + [0 * total + self.log_omitted]
+        missing = np.exp(np.minimum(log_sum_exp(np.array(left_out), axis=0) - total, 600.0))
+        return total, slope, (share * above).sum(axis=0) + missing, (share * below).sum(axis=0)
 
 
 def draw(parts, epsilon, log_delta):

@@ -8,10 +8,12 @@ is finite, and ``kept`` the probability of that,
 A method encloses t and r; near delta = 1 the second form is the accurate one.
 """
 
-from math import exp, expm1, inf, log1p, nextafter
+from functools import cached_property
+from math import exp, expm1, inf, log, log1p, nextafter
 
 import numpy as np
 
+from . import contour
 from .law import EPS
 
 __all__ = []
@@ -21,8 +23,7 @@ class Kept:
     """The probability that no loss is infinite, and the enclosures of delta that go with it.
 
     A method inherits ``delta`` and ``epsilon`` from here, and gives ``tail(e)`` and ``rest(e)``,
-    enclosures (low, high) of t and r, the last value as ``top``, and ``guess(t)`` and
-    ``guess_rest(r)``, the e of a given t or r, roughly.
+    enclosures (low, high) of t and r, and of the last value as ``top``.
     """
 
     def __init__(self, parts):
@@ -34,6 +35,11 @@ class Kept:
         if missing:
             self.kept = outward(exp(log_kept - pad), exp(log_kept + pad))
             self.missing = outward(missing * (1 - 16 * EPS), missing * (1 + 16 * EPS))
+
+    @cached_property
+    def given(self):
+        """The parts without their infinite losses."""
+        return tuple((step.given_finite(), k) for step, k in self.parts)
 
     def delta(self, epsilon):
         """(low, value, high); the value is the safe end."""
@@ -71,12 +77,29 @@ class Kept:
             return max(0.0, low), max(0.0, value), max(0.0, top) if self.missing[1] == 0 else inf
         if self.meets(0.0, delta, 1):
             return 0.0, 0.0, 0.0
-        if delta > 0.5:
-            value = self.guess_rest((1 - delta) / exp(self.log_kept))
-        else:
-            value = self.guess((delta + expm1(self.log_kept)) / exp(self.log_kept))
+        side, share = (-1, 1 - delta) if delta > 0.5 else (1, delta + expm1(self.log_kept))
+        value = self.guess(side, share / exp(self.log_kept))
         low, high = around(lambda e, way: self.meets(e, delta, way), min(max(value, 0.0), top), top)
         return low, high, high
+
+    def guess(self, side, target):
+        """The e of a given t (side 1) or r (side -1), roughly: secants on its logarithm, from the
+        saddle point on, and halves of what holds e where they leave that or don't end."""
+        c, e, _ = contour.saddle_for(self.given, side, log(target))
+        (low, high), last, slope = (0.0, self.top[1]), None, -abs(c)
+        e = min(max(e + self.log_kept, low), high)
+        for n in range(60):
+            found = 0.5 * sum(self.tail(e) if side > 0 else self.rest(e))
+            height = side * (log(max(found, 1e-320)) - log(target))
+            low, high = (e, high) if height > 0 else (low, e)
+            if last and (rise := (height - last[1]) / (e - last[0])) < 0:
+                slope = rise
+            last, e = (e, height), e - height / slope
+            if not low <= e <= high or 12 <= n and high < inf:
+                e = 0.5 * (low + high)
+            if abs(e - last[0]) <= 1e-15 * e or 12 <= n and abs(height) <= 1e-13:
+                break
+        return e
 
     def _last(self, delta):
         """An e with delta(e) surely at least this much."""

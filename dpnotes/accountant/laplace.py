@@ -23,8 +23,11 @@ from .law import (
     multiples,
 )
 from .step import Step
+from .work import spend
 
 __all__ = []
+
+VALUE = 40  # work of the density at a node
 
 # x coth x - 1 = sum_n COTH[n-1] x^(2n), radius of convergence pi: 4^n B_2n / (2n)!
 COTH = (
@@ -195,6 +198,7 @@ class Laplace(Step):
         return self._with_atoms(*gauss_between(self._edges(reach, 0.0), inside))
 
     def _with_atoms(self, u, weight):
+        spend(VALUE * len(u))
         end = 1 / self.scale
         log_q = np.concatenate(
             [[-np.log(2)], -(u + end) / 2 - np.log(4) + np.log(weight), [-np.log(2) - end]]

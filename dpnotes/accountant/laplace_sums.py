@@ -22,16 +22,17 @@ from functools import lru_cache
 from itertools import product
 from math import comb, exp, factorial, inf, log, log10, nextafter, prod
 
-from .._scipy import optimize
 from . import finite_sums
 from .kept import Kept
 from .laplace import Laplace
 from .law import EPS
 from .step import Finite
+from .work import spend
 
 __all__ = []
 
-MOST_WORK = 15_000  # vertices times (steps + 30) times finite losses: a few microseconds each
+MOST_WORK = 15_000  # vertices times (steps + 30), and LOSS, times finite losses
+LOSS, UNIT = 150, 700  # work beside the vertices, in those units; and in nanoseconds
 DIGITS = 22  # of the result that are right
 MOST_DIGITS = 4000  # in between
 
@@ -42,13 +43,13 @@ def sums(parts):
     rest = tuple((step, k) for step, k in parts if isinstance(step, Finite))
     if not noise or len(noise) + len(rest) < len(parts):
         return None
-    work = prod(k + 1 for _, k in noise) * (30 + sum(k for _, k in noise))
+    work = prod(k + 1 for _, k in noise) * (30 + sum(k for _, k in noise)) + LOSS
     if work > MOST_WORK:
         return None
     atoms = finite_sums.enumerated(rest)
     if atoms is None or work * len(atoms.loss) > MOST_WORK:
         return None
-    return LaplaceSum(parts, noise, atoms)
+    return LaplaceSum(parts, noise, atoms, work * len(atoms.loss))
 
 
 @lru_cache(maxsize=1000)
@@ -67,9 +68,9 @@ def coefficients(j, k):
 class LaplaceSum(Kept):
     """r(e) of the Laplace steps to ``DIGITS`` digits, averaged over the finite losses."""
 
-    def __init__(self, parts, noise, atoms):
+    def __init__(self, parts, noise, atoms, work=MOST_WORK):
         super().__init__(parts)
-        self.atoms, self.steps = atoms, sum(k for _, k in noise)
+        self.work, self.atoms, self.steps = work, atoms, sum(k for _, k in noise)
         scales = [1 / Fraction(step.scale) for step, _ in noise]
         found = []
         for plus in product(*(range(k + 1) for _, k in noise)):
@@ -130,9 +131,11 @@ class LaplaceSum(Kept):
             total = total * x + Decimal(u) / n
         return ways * total
 
+    @lru_cache(maxsize=2)  # noqa: B019 (both sums of one epsilon)
     def _moved(self, epsilon):
         """(log_p, noise, (t, r) below and above) of each finite loss."""
-        atoms, e = self.atoms, Fraction(epsilon)
+        spend(UNIT * self.work)
+        atoms, e, found = self.atoms, Fraction(epsilon), []
         for loss, fine, shift, log_p, noise in zip(
             atoms.loss, atoms.fine, atoms.shift, atoms.log_p, atoms.noise, strict=True
         ):
@@ -140,7 +143,8 @@ class LaplaceSum(Kept):
             ends = [self._noise_rest(at + way * shift) for way in ((1, -1) if shift else (1,))]
             if None in ends:
                 ends = [(0.0, 0.0), (1.0, 1.0)]
-            yield log_p, noise, ends[0], ends[-1]
+            found.append((log_p, noise, ends[0], ends[-1]))
+        return found
 
     def tail(self, epsilon):
         return self._mean(epsilon, 0)
@@ -157,22 +161,6 @@ class LaplaceSum(Kept):
             high += exp(log_p + noise) * nextafter(ends[1], inf) if ends[1] else 0.0
         pad = EPS * (len(self.atoms.loss) + 8) * (len(self.atoms.loss) > 1)
         return max(0.0, low * (1 - pad)), min(1.0, high * (1 + pad))
-
-    def guess(self, tail):
-        return self.solved(0, tail)
-
-    def guess_rest(self, rest):
-        return self.solved(1, rest)
-
-    def solved(self, which, target):
-        def excess(e):
-            return log(max(self._mean(e, which)[1], 1e-320)) - log(target)
-
-        if excess(0.0) * excess(self.top[1]) >= 0:
-            return 0.0 if abs(excess(0.0)) < 1 else self.top[0]
-        return float(
-            optimize().brentq(excess, 0.0, self.top[1], xtol=1e-300, rtol=4 * EPS, disp=False)
-        )
 
 
 def _decimal(fraction):

@@ -18,7 +18,7 @@ from .._validate import count, nonnegative, order, probability, within
 from . import many, tradeoff
 from .direction import Direction
 from .step import Finite, Gaussian, Step
-from .work import QUERY, limited, shared
+from .work import QUERY, ExhaustedError, limited, shared
 
 __all__ = ["PrivacyLoss"]
 
@@ -136,7 +136,13 @@ class PrivacyLoss:
         return found[0] if isinstance(alpha, float) else np.reshape(found, alpha.shape)
 
     def _renyi(self, alpha):
-        return max(way.renyi(alpha) for way in self._directions)
+        try:
+            with limited(QUERY):
+                return max(way.renyi(alpha) for way in self._directions)
+        except ExhaustedError:
+            raise ValueError(
+                f"alpha {alpha!r} takes more work than a query may cost: so many kinds of steps"
+            ) from None
 
     def mean(self) -> float:
         """The expected privacy loss: the Kullback-Leibler divergence, ``renyi(1)``."""

@@ -187,7 +187,7 @@ class SampledGaussian(Step):
         floats without rounding, and the log of the weight of each."""
         spacing = exact_step(spacing, 16)
         ends = [(floor(a / spacing), ceil(b / spacing)) for a, b in spans]
-        x = spacing * np.concatenate([np.arange(a, b + 1.0) for a, b in ends])
+        x = spacing * np.concatenate([np.arange(float(a), b + 1.0) for a, b in ends])
         return x, log(spacing)
 
     def work(self, c, band):

@@ -231,7 +231,7 @@ class SymmetrisedGaussian(Symmetrised):
         for a, b in Tilted(self.sigma, self.rate, 1 + reach).spans():
             low, high = (max((x - 0.5) / self.sigma**2, 0.0) for x in (a, b))
             if high > low:
-                found.append(np.linspace(low, high, int((high - low) / unit) + 2))
+                found.append(np.unique(np.linspace(low, high, int((high - low) / unit) + 2)))
         return found
 
 

@@ -9,6 +9,8 @@ from math import exp, expm1, inf, log, log1p
 __all__ = []
 
 LEFT_OUT = 60.0  # exp(-60) of the largest value of the integrand is cut off
+FAR = 1000.0  # standard deviations, beyond which what lies before a first peak is cut off, too
+STEEP = 1e12  # log of the integrand, beyond which a difference of two has too few digits
 
 
 @dataclass(frozen=True)
@@ -27,10 +29,13 @@ class Tilted:
         last, top = end, min(far, high)
         if far <= high:
             floor = max(self._height(near), self._height(far)) - LEFT_OUT
-            last = self._edge(max(far, 0.0), max(self.power, 0.0) + wide, floor)
+            start = far if far < -FAR * self.sigma else max(far, 0.0)
+            last = self._edge(start, max(self.power, 0.0) + wide, floor)
         valley = min(self._valley(near, far), top)
         floor = max(self._height(min(near, top)), self._height(top)) - LEFT_OUT
-        spans = [(-wide, wide), (1 - wide, 1 + wide), (min(0.0, near) - wide, near + self.sigma)]
+        is_far = near > FAR * self.sigma
+        first = self._edge(near, 0.0, floor) if is_far else min(0.0, near) - wide
+        spans = [(-wide, wide), (1 - wide, 1 + wide), (first, near + self.sigma)]
         if self._height(valley) < floor:
             spans += [(near, self._edge(near, valley, floor))]
             spans += [(self._edge(top, valley, floor), last)]
@@ -45,10 +50,13 @@ class Tilted:
         wide = 11 * self.sigma
         return min(self._pull(0.0), 0.0) - wide, max(self.power, 1.0) + wide
 
+    def _odds(self, x):
+        """log of the odds that x is from the sampled Gaussian."""
+        return (x - 0.5) / self.sigma**2 + log(self.rate) - log1p(-self.rate)
+
     def _pull(self, x):
         """sigma^2 times the slope of power * loss at x: its fixed points are the peaks."""
-        odds = (x - 0.5) / self.sigma**2 + log(self.rate) - log1p(-self.rate)
-        return self.power / (1 + exp(min(-odds, 700.0)))
+        return self.power / (1 + exp(min(-self._odds(x), 700.0)))
 
     def _peaks(self):
         """The first and the last local maximum, roughly."""
@@ -83,7 +91,11 @@ class Tilted:
         return low
 
     def _edge(self, high, low, floor):
-        """From a high place towards a low one: where the integrand falls below the floor."""
+        """From a high place towards a low one: where the integrand falls below the floor. Left of
+        one that is STEEP it is exp(-x^2/(2 sigma^2)) around a point no less, or falls faster."""
+        near = high - 12 * self.sigma
+        if low < near and self._height(high) > STEEP and self._odds(near) > 100:
+            return near
         while abs(high - low) > 0.2 * self.sigma + 1e-12 * abs(low):
             x = 0.5 * (high + low)
             high, low = (x, low) if self._height(x) > floor else (high, x)

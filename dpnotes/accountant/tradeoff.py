@@ -8,6 +8,7 @@ line is concave in exp(e): one search finds the best. Where no exact sum serves,
 one e (``near``) answers for those around it, and for many alphas.
 """
 
+from contextlib import suppress
 from math import exp, inf, isfinite, sqrt
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from .._scipy import ndtri, optimize
 from . import near, one_step
 from .law import EPS
-from .work import DRAWN, limited, within
+from .work import DRAWN, QUERY, ExhaustedError, limited, within
 
 __all__ = []
 
@@ -53,23 +54,31 @@ def _least_errors(first, second, alpha):
 
 
 def least_error(first, second, alpha):
-    """The same at one alpha, 0 < alpha < 1, by single queries."""
+    """The same at one alpha, 0 < alpha < 1, by single queries: the best of the lines that are found
+    with the work of one query."""
+    found = [0.0]
 
     def height(e):
         if e >= 0:
-            return float(_above(_missed(second, e), e, alpha))
-        room = 1 - alpha - (EPS if alpha < 0.5 else 0.0)  # exact from a half on
-        return exp(e) * (room - first.delta(-e)[2]) * (1 - 4 * EPS)
+            found.append(float(_above(_missed(second, e), e, alpha)))
+        else:
+            room = 1 - alpha - (EPS if alpha < 0.5 else 0.0)  # exact from a half on
+            found.append(exp(e) * (room - first.delta(-e)[2]) * (1 - 4 * EPS))
+        return found[-1]
 
-    if hasattr(second.exact, "loss"):
-        found = max(map(height, _vertices(second.exact, alpha)))
-    elif second.exact:
-        e, found = _highest(height, *_guess(first, alpha))
-        kinks = sorted(getattr(second.exact, "kinks", ()), key=lambda kink: abs(kink - e))
-        found = max([found, *map(height, kinks[:2])])
-    else:
-        found = height(_guess(first, alpha)[0])
-    return max(0.0, found, height(0.0))
+    with limited(QUERY / 2), suppress(ExhaustedError):
+        height(0.0)
+        if hasattr(second.exact, "loss"):
+            at = _vertices(second.exact, alpha)
+        elif second.exact:
+            e = _highest(height, *_guess(first, alpha))
+            kinks = getattr(second.exact, "kinks", ())
+            at = sorted(kinks, key=lambda kink: abs(kink - e))[:2]
+        else:
+            at = _guess(first, alpha)[:1]
+        for e in at:
+            height(e)
+    return max(found)
 
 
 def _above(missed, e, alpha):
@@ -197,8 +206,7 @@ def _guess(first, alpha):
 
 
 def _highest(height, middle, step):
-    """Where a function with one peak is greatest, and its value there: outward steps that double,
-    then Brent's."""
+    """Where a function with one peak is greatest: outward steps that double, then Brent's."""
     best, width = height(middle), step
     ends = []
     for way in (-1, 1):
@@ -213,5 +221,4 @@ def _highest(height, middle, step):
     found = float(
         optimize().fminbound(lambda e: -height(float(e)), *ends, xtol=ENOUGH * width, maxfun=60)
     )
-    value = height(found)
-    return (found, value) if value > best else (middle, best)
+    return found if height(found) > best else middle

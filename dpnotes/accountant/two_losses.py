@@ -21,13 +21,14 @@ from .binomial import atoms, chances, log_law
 from .finite_sums import Exact
 from .kept import Kept, enclosed, outward
 from .law import EPS
-from .work import ExhaustedError
+from .work import ExhaustedError, spend
 
 __all__ = []
 
 ALL = 20_000  # rounds, up to which all values are listed
 MOST_NODES = 200_000
 MOST_VALUES = 30_000  # of a window; a longer one is smooth enough for few nodes
+VALUE = 200  # work of one of them, or of a node
 
 
 class Binomial(Kept):
@@ -38,7 +39,6 @@ class Binomial(Kept):
         self.step, self.k = step, k
         self.gap = step.losses[1] - step.losses[0]
         self.logit, self.noise = chances(step)
-        self.given = ((step.given_finite(), k),)
         self.top = enclosed(*atoms(step, k, np.array([float(k)]))[:3])
 
     def tail(self, epsilon):
@@ -53,6 +53,7 @@ class Binomial(Kept):
         first, last = self._window(n, side)
         if last - first > MOST_VALUES:
             return self._from_nodes(epsilon, side, n)
+        spend(VALUE * (last - first))
         exact = Exact(self.parts, atoms(self.step, self.k, np.arange(first, last + 1.0)))
         low, high = exact.tail(epsilon) if side > 0 else exact.rest(epsilon)
         return low, min(1.0, high + self._omitted(exact, epsilon, side, first, last))
@@ -94,13 +95,13 @@ class Binomial(Kept):
     def _from_nodes(self, epsilon, side, n):
         """(0, 1) where t or r is so near 1 that it takes too many nodes: the other says more."""
         try:
-            value, _, error = self.nodes(epsilon, side, n)
+            value, error = self.nodes(epsilon, side, n)
         except ExhaustedError:
             return 0.0, 1.0
         return outward(value * (1 - error), min(1.0, value * (1 + error)))
 
     def nodes(self, epsilon, side, n):
-        """t(e) or r(e), -dt/de, and a bound on the relative error of the first."""
+        """t(e) or r(e), and a bound on its relative error."""
         k, gap = self.k, self.gap
         c = contour.saddle_at(self.given, side, epsilon - self.log_kept)[0]
         logit = self.logit + c * gap
@@ -112,27 +113,27 @@ class Binomial(Kept):
         count = int(angle * period / (2 * pi)) + 2
         if count > MOST_NODES:
             raise ExhaustedError
+        spend(VALUE * count)
         theta = 2 * pi / period * np.arange(count)
         sizes, turns = self._shape(n, logit, variance, theta)
         loss, fine, shift = (float(v[0]) for v in atoms(self.step, k, np.array([float(n)]))[:3])
         left = min(max((loss - epsilon) + fine, 0.0), gap)
-        z = tilt + 1j * theta
-        one, other = -np.expm1(-z), -np.expm1(-(z + gap))
-        kernel = (-expm1(-left) - np.exp(-z - left) * expm1(left - gap)) / one / other
-        terms = np.exp(sizes + 1j * turns[0]) * (2 / period)
-        terms[0] *= 0.5
-        total, slope = abs((terms * kernel).sum().real), abs((terms / other).sum().real)
-        spread = np.abs(terms * kernel)
+        z, log_phase = tilt + 1j * theta, sizes + 1j * turns[0]
+        total, slope, spread, cut = sums(log_phase, z, gap, left, period)
         noise = spread @ (EPS * (40 + 8 * np.abs(sizes) + 4 * turns[1]) + 2 * slip / abs(tilt))
-        noise += spread.sum() * 2 * slip / (tilt + gap) + exp(-44) * abs(kernel[0])
-        noise += self._aliases(n, logit, tilt, side, variance, period) + 3 * shift * slope
+        noise += spread.sum() * 2 * slip / (tilt + gap) + cut + 3 * shift * slope
+        p = float(expit(logit))
+        noise += aliases(
+            lambda w: k * (log1p(p * expm1(w)) - w * p) + w * (k * p - n),
+            *(8 / sqrt(variance), tilt, gap, side, period),
+        )
         (first, one_error), (second, other_error) = (
             [float(v[0]) for v in log_law(np.array([float(n)]), k, *at)]
             for at in ((self.logit, self.noise), (logit, 0.0))
         )
         front = exp(first - second)
         error = noise / total + one_error + other_error + EPS * (8 + abs(first) + abs(second))
-        return front * total, front * slope * exp(-left), min(1.01 * error, 1.0)
+        return front * total, min(1.01 * error, 1.0)
 
     def _shape(self, n, logit, variance, theta):
         """log of E exp(i theta (J - n)) under the tilted law: log modulus; phase, and its terms."""
@@ -141,41 +142,26 @@ class Binomial(Kept):
         moved = theta * (0.5 * self.k - n)
         return sizes, (moved + turned, np.abs(moved) + np.abs(turned))
 
-    def _aliases(self, n, logit, tilt, side, variance, period):
-        """sum over m != 0 of t(e + m N h) exp(c m N h), relative to the front factor: Chernoff's
-        bound at tilts w higher and lower, which t <= 1 allows down to 0, and r between -h and 0."""
-        p, best = float(expit(logit)), 8 / sqrt(variance)
-        up = best if side > 0 else min(best, -tilt)
-        down = min(best, tilt if side > 0 else tilt + self.gap)
-        total = 0.0
-        for w in (up, -down):
-            rise = self.k * (log1p(p * expm1(w)) - w * p) + 1e-3 + w * (self.k * p - n)
-            total += 1.1 * exp(min(rise - abs(w) * period, 600.0))
-        return total
 
-    def guess(self, tail):
-        return self._solve(1, tail)
+def sums(log_phase, z, gap, left, period):
+    """The sum over nodes of E exp(z (L - l_n)) G(z), and that for its slope, from the logs of the
+    first factor; the sizes of the first one's terms; and a bound on what is beyond the last node,
+    where exp(-44) is left of them."""
+    one, other = -np.expm1(-z), -np.expm1(-(z + gap))
+    kernel = (-expm1(-left) - np.exp(-z - left) * expm1(left - gap)) / one / other
+    terms = np.exp(log_phase) * (2 / period)
+    terms[0] *= 0.5
+    total, slope = abs((terms * kernel).sum().real), abs((terms / other).sum().real)
+    return total, slope, np.abs(terms * kernel), exp(-44) * abs(kernel[0])
 
-    def guess_rest(self, rest):
-        return self._solve(-1, rest)
 
-    def _solve(self, side, target):
-        """Secants on log t or log r."""
-        c, e, _ = contour.saddle_for(self.given, side, log(target))
-        e, last, old = e + self.log_kept, None, None
-        for _ in range(12):
-            e = min(max(e, 0.0), self.top[1])
-            low, high = self._enclosed(e, side)
-            value = log(max(0.5 * (low + high), 1e-320)) - log(target)
-            if last is None or value == last or e == old:
-                slope = -c
-            else:
-                slope = (value - last) / (e - old)
-            last, old, step = value, e, -value / slope
-            e += step
-            if abs(step) <= 1e-15 * abs(e):
-                break
-        return e
+def aliases(rise, best, tilt, gap, side, period):
+    """sum over m != 0 of t(e + m N h) exp(c m N h), relative to the front factor: Chernoff's bound
+    at tilts w higher and lower, which t <= 1 allows down to 0, and r between -h and 0; the log of
+    E exp(w J) moves by ``rise(w)``."""
+    up = best if side > 0 else min(best, -tilt)
+    down = min(best, tilt if side > 0 else tilt + gap)
+    return sum(1.1 * exp(min(rise(w) + 1e-3 - abs(w) * period, 600.0)) for w in (up, -down))
 
 
 def _series(log_first, log_quotient):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .tilted import LEFT_OUT
+from .tilted import FAR, LEFT_OUT, STEEP
 
 __all__ = []
 
@@ -35,19 +35,25 @@ class Windows:
         sigma, wide = self.sigma, WIDE * sqrt(self.share) * self.sigma
         near, far = self._peaks()
         floor = np.maximum(self._height(near), self._height(far)) - LEFT_OUT * self.share
-        last = self._edge(np.maximum(far, 0.0), max(self.power, 0.0) + wide, floor)
+        start = np.where(far < -FAR * sigma, far, np.maximum(far, 0.0))
+        last = self._edge(start, max(self.power, 0.0) + wide, floor)
         valley = self._halved(near, far, 1.0, 1)
         deep = self._height(valley) < floor
         first, again = last, near
         if deep.any():
             first = np.where(deep, self._edge(near, valley, floor), last)
             again = np.where(deep, self._edge(far, valley, floor), near)
-        low = np.array([-wide, 1 - wide, np.minimum(0.0, near) - wide, near, again])
+        low = np.minimum(0.0, near) - wide
+        if (is_far := near > FAR * sigma).any():
+            low = np.where(is_far, self._edge(near, 0.0, floor), low)
+        low = np.array([-wide, 1 - wide, low, near, again])
         return low, np.array([wide, 1 + wide, near + sigma, first, last])
 
+    def _odds(self, x):
+        return (x - 0.5) / self.sigma**2 + np.log(self.rate) - np.log1p(-self.rate)
+
     def _pull(self, x):
-        odds = (x - 0.5) / self.sigma**2 + np.log(self.rate) - np.log1p(-self.rate)
-        return self.power / (1 + np.exp(np.minimum(-odds, 700.0)))
+        return self.power / (1 + np.exp(np.minimum(-self._odds(x), 700.0)))
 
     def _peaks(self):
         """The first and the last local maximum of each, roughly."""
@@ -85,7 +91,11 @@ class Windows:
             low, high = np.where(up, x, low), np.where(up, high, x)
 
     def _edge(self, high, low, floor):
-        """From high places towards low ones: where the integrand falls below the floor."""
+        """From high places towards low ones: where the integrand falls below the floor, or as in
+        ``tilted``."""
+        near = high - 12 * self.sigma
+        steep = (low < near) & (self._height(high) > STEEP) & (self._odds(near) > 100)
+        high, low = np.where(steep, near, high), np.where(steep, near, low)
         while not np.all(np.abs(high - low) <= 0.2 * self.sigma + 1e-12 * np.abs(low)):
             x = 0.5 * (high + low)
             above = self._height(x) > floor

@@ -13,8 +13,10 @@ import pytest
 import dpnotes as dp
 from caches import forget_caches
 from dpnotes import accountant
-from dpnotes.accountant import lattice, phases, privacy_loss, work
-from evidence import at_most, must_fail
+from dpnotes.accountant import finite_sums, laplace_sums, lattice, phases, privacy_loss, work
+from dpnotes.accountant.laplace import Laplace
+from dpnotes.accountant.step import Finite
+from evidence import at_most, holds, must_fail
 
 MODULES = [
     importlib.import_module(f"{accountant.__name__}.{found.name}")
@@ -138,3 +140,55 @@ def test_what_no_method_finishes_is_bounded_all_the_same(monkeypatch):
         monkeypatch.setattr(privacy_loss, "QUERY", units)
         wide = dp.PrivacyLoss(run._parts).delta_interval(-at)
         assert wide[0] <= low <= high <= wide[1]
+
+
+def test_a_sum_of_laplace_steps_charges_for_its_work_too(monkeypatch):
+    """With little work allowed it gives up, and the interval is wider and holds the true one."""
+    run = dp.laplace(5.0) + dp.laplace(3.0) + dp.randomized_response(0.3).compose(45)
+    low, high = run.epsilon_interval(0.1)
+    monkeypatch.setattr(privacy_loss, "QUERY", 1.5e8)
+
+    def check():
+        wide = dp.PrivacyLoss(run._parts).epsilon_interval(0.1)
+        holds(wide[0] <= low <= high <= wide[1] and wide[1] - wide[0] > 2 * (high - low))
+
+    check()
+    monkeypatch.setattr(laplace_sums, "spend", lambda units: None)
+    must_fail(check)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e3, 8e12])
+def test_a_trillion_rounds_of_whole_numbers_need_few_nodes(epsilon):
+    """1 - delta is so small that an integral for delta would take 1e8 nodes."""
+    run = dp.discrete_gaussian(0.25).compose(10**12)
+    with work.limited(2e8):
+        low, high = run.delta_interval(epsilon)
+    assert 0 <= low <= high <= 1 and (epsilon > 1e4 or low > 0.99)
+
+
+def test_thirty_losses_five_times_need_no_table_of_logarithms():
+    """Once 6 seconds and 730 MB: terms of a multinomial law depend on one count alone."""
+    counting, losses = Counting(), np.linspace(-1.0, 1.0, 30)
+    step = Finite(tuple(losses.tolist()), tuple((-np.log(30) + 0 * losses).tolist()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(finite_sums, "np", counting)
+        assert len(finite_sums.rounds(step, 5)[0]) == 278_256
+    at_most(counting.numbers, 2000)
+
+
+@pytest.mark.parametrize("sampled", [dp.subsample, dp.subsample_substitution])
+@pytest.mark.parametrize("alpha", [1e7, 1e11, 1e15])
+def test_renyi_of_large_orders_needs_no_more_nodes(sampled, alpha):
+    """Once 11 seconds, or more memory than there is. Far out the loss is (x - 1/2)/sigma^2 + log
+    rate, and K(c) that of a Gaussian with both: c (c + 1)/(2 sigma^2) + (c + 1) log rate."""
+    for sigma in (0.01, 1.0, 30.0):
+        with work.limited(2e8):
+            found = sampled(dp.gaussian(sigma), 1e-3).renyi(alpha)
+        exact = alpha / (2 * sigma**2) + alpha / (alpha - 1) * np.log(1e-3)
+        holds(abs(found - exact) <= 1e-9 * exact)
+
+
+def test_renyi_is_refused_where_it_takes_too_much():
+    steps = [(Laplace(1e-4 * (1 + i / 1e3), 0.1), 1) for i in range(200)]
+    with pytest.raises(ValueError, match="alpha"):
+        dp.PrivacyLoss(steps).renyi(3.0)
