@@ -17,7 +17,7 @@ GRADER = $(BIN)/python -m assignments.grader
 PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # a busy machine may take long to start a kernel
-NBVAL = --nbval --nbval-current-env --nbval-kernel-startup-timeout=900
+NBVAL = -p tests.quick_nbval -p nbval --nbval --nbval-current-env --nbval-kernel-startup-timeout=900
 
 .PHONY: help book serve offline-zip lab test thorough checks quick bench attack assignments grade \
   gradescope pins newest sbom clean

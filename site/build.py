@@ -22,6 +22,7 @@ from pathlib import Path
 import yaml
 
 import licences
+import no_grammar  # noqa: F401
 import offline
 import runtime
 

@@ -14,6 +14,9 @@ ROOT = Path(__file__).resolve().parent.parent
 for folder in ("tests", "site"):
     sys.path.insert(0, str(ROOT / folder))
 
+import no_grammar  # noqa: E402, F401  (before all that reads notebooks)
+
+# isort: split
 import evidence  # noqa: E402
 from machine import address, browser, drawn_address  # noqa: E402, F401  (fixtures)
 

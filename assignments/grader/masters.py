@@ -77,6 +77,17 @@ def bound(source):
     return names
 
 
+def imported(sources):
+    """The modules that cells import at their top level."""
+    found = {}
+    for node in (node for source in sources for node in ast.parse(source).body):
+        if isinstance(node, ast.Import):
+            found |= {part.name: None for part in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found[node.module] = None
+    return list(found)
+
+
 def used(source):
     """Names that a cell reads and does not set."""
     nodes = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Name)]

@@ -108,7 +108,8 @@ def grade(name, folder, out, masters_folder, limits, jobs=2, launcher=sandbox.Bu
     waiting = [entry for entry in entries if entry[0] not in results]
     start_student = launcher(limits, sandbox.font_cache(out / "fonts"))
     context = get_context("forkserver")
-    context.set_forkserver_preload([judge.__name__])
+    # what everyone is given is imported once, not for each submission
+    context.set_forkserver_preload([judge.__name__, *masters.imported(master.given)])
     with (
         ThreadPoolExecutor(jobs) as pool,
         tqdm(total=len(entries), initial=len(results), unit="submission", disable=None) as bar,

@@ -407,6 +407,7 @@ def test_published_ends_of_many_epochs_hold_ours():
     must_fail(check, dp.shuffled_floor, 1.02e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.claim("X-shuffling")
 def test_a_query_that_adapts_does_more_than_the_pair():
     """Two batches of one row: the last query turns where the first sum speaks for the row."""

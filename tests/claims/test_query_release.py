@@ -173,6 +173,7 @@ def test_rounds_add_up_to_the_budget():
     must_fail(check, [1.0, 0.0])
 
 
+@pytest.mark.slow
 @pytest.mark.claim("F-svt", by=("sparse_vector.numeric_sparse",))
 def test_numeric_sparse_draws_fresh_noise_for_its_values():
     # mean and mean size of 2000 Laplace errors: six standard deviations, false alarms below 1e-8

@@ -188,3 +188,10 @@ def test_the_masters_answers_earn_no_flags(read, name, tmp_path):
     (tmp_path / f"{name}.ipynb").write_text(json.dumps(check.solved(read[name])))
     handed_in = submissions.read("ada", tmp_path / f"{name}.ipynb", [], read[name])
     assert handed_in.flags == []
+
+
+def test_what_the_given_cells_import_is_known():
+    """The process that all markers of submissions are forked from imports it once."""
+    assert masters.imported(["import a.b as c\nfrom d.e import f", "import a.b, g\nx = 1"]) == [
+        "a.b", "d.e", "g",
+    ]  # fmt: skip

@@ -359,6 +359,7 @@ def test_mixtures_of_kinds():
     assert high - low < 1e-8 and sampled.delta(sampled.epsilon(1e-7)) == pytest.approx(1e-7)
 
 
+@pytest.mark.slow
 def test_calibration_meets_its_target_and_not_more():
     for family in (lambda s: dp.laplace(s).compose(100), lambda s: dp.gaussian(s).compose(3),
                    lambda s: dp.subsample(dp.gaussian(s), 0.02).compose(500)):  # fmt: skip

@@ -169,6 +169,7 @@ def test_the_check_against_all_outcomes_finds_mistakes():
         must_fail(against_outcomes, wrong, outcomes, top)
 
 
+@pytest.mark.slow
 @given(finite_laws(4), st.floats(0.001, 0.999), st.integers(1, 3))
 @settings(max_examples=15)
 def test_sampled_finite_pairs_against_all_outcomes(pair, rate, k):
@@ -781,6 +782,7 @@ def test_one_moment_serves_both_directions(z):
     must_fail(check, -np.inf)  # one direction only
 
 
+@pytest.mark.slow
 @given(finite_laws(6), st.integers(1, 3), st.integers(0, 2**32 - 1))
 @settings(max_examples=25)
 def test_post_processing_never_helps(pair, k, seed):
@@ -857,6 +859,7 @@ def test_tradeoff_of_a_symmetric_pair_is_convex_and_its_own_inverse(name):
     must_fail(lambda e: at_most(e[1:-1], 0.5 * (e[:-2] + e[2:]), atol=1e-13), spike)
 
 
+@pytest.mark.slow
 @given(finite_laws(5), finite_laws(3), st.integers(1, 3), st.integers(0, 2))
 @settings(max_examples=25)
 def test_tradeoff_of_finite_pairs_against_all_outcomes(first, second, k, m):
@@ -977,6 +980,7 @@ def test_tradeoff_of_a_response_too_small_to_matter():
     must_fail(equal, run.tradeoff(alphas), dp.gaussian(2.001).tradeoff(alphas), rtol=1e-11)
 
 
+@pytest.mark.slow
 def test_tradeoff_of_many_responses():
     """100,000 answers: the vertices of a window of the binomial law, either side of its mean."""
     epsilon, k = 0.01, 100_000

@@ -87,6 +87,7 @@ def test_what_is_returned_just_meets_the_target(kind):
         must_fail(check, *setting, x - step)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", (noise, rate, steps))
 def test_a_line_that_misleads_costs_time_only(kind, monkeypatch):
     """The line that is followed has no bound: if it is off, the answer is the same."""

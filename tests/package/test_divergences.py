@@ -27,6 +27,7 @@ def test_known_formulas(pair, alpha, epsilon):
     equal(dp.hockey_stick(p, q, epsilon), other, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(finite_laws())
 def test_renyi_grows_with_the_order_from_kl_to_max(pair):
     p, q = pair
@@ -73,6 +74,7 @@ def test_supports_that_differ():
     equal(dp.tradeoff(one, both, [0.0, 0.5, 1.0]), [0.5, 0.25, 0.0])
 
 
+@pytest.mark.slow
 @given(finite_laws(), st.floats(0, 1))
 def test_tradeoff_is_the_best_randomized_test(pair, alpha):
     p, q = pair

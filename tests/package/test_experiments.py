@@ -64,6 +64,7 @@ def test_regrets_of_fits_that_publish_the_optimum_and_zero():
     must_fail(check, lambda a, b, lam: oracle(a, b, 2 * lam))
 
 
+@pytest.mark.slow
 def test_the_line_up_of_two_on_a_line_is_right_as_often_as_laplace_noise_lets_it():
     """Right with probability 1 - exp(-D/2s)/2; within 6 standard errors, 2e-9 a comparison."""
     x, y = rows(30, 1)

@@ -195,6 +195,7 @@ def binomial_truth(run_of, k, epsilon):
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("step", "k"),
     [(dp.randomized_response(3e-3), 30_000), (dp.randomized_response(7e-4), 20_000_000)],

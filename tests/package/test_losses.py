@@ -85,6 +85,7 @@ def test_randomized_response_is_the_two_point_pair():
     assert dp.randomized_response(1e4).epsilon(1e-9) == pytest.approx(1e4, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_rate_one_is_the_step_and_rate_zero_is_nothing():
     for step in (dp.gaussian(0.8), dp.laplace(2.0), dp.finite([0.2, 0.8], [0.5, 0.5])):
         assert dp.subsample(step, 1.0).delta(0.2) == step.delta(0.2)

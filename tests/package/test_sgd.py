@@ -85,6 +85,7 @@ def test_privacy_of_a_run_agrees_with_dp_accounting(rate, sigma, steps):
     assert loss.epsilon(1e-5) < pld * (1 + 1e-6) and loss.epsilon(1e-5) < rdp
 
 
+@pytest.mark.slow
 def test_privacy_object_of_the_run_itself_agrees_with_dp_accounting(problem):
     loss = run(problem).loss
     event = dp_accounting.SelfComposedDpEvent(

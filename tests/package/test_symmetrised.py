@@ -93,6 +93,7 @@ def bracket(kind, noise, rate, k, epsilon, cell):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind, noise, rate, k",
     [("gaussian", 2.0, 0.02, 99), ("gaussian", 1.5, 0.3, 3), ("laplace", 3.0, 0.2, 4)]

@@ -1,6 +1,7 @@
 """nbval compares the executed notebooks of the site; here it is seen to catch a changed number."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -18,10 +19,11 @@ def cells(file):
 
 def nbval(folder):
     """The files in a folder, and whether nbval says that a cell of theirs failed."""
-    command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "-q", "-rf"]
-    command += ["--nbval-kernel-startup-timeout=900"]
+    command = [sys.executable, "-m", "pytest", "-p", "tests.quick_nbval", "-p", "nbval", "--nbval"]
+    command += ["--nbval-current-env", "-q", "-rf", "--nbval-kernel-startup-timeout=900"]
     command += ["-p", "no:cacheprovider", "--rootdir", str(folder), str(folder)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=env)
     failed = set(re.findall(r"^FAILED (\S+\.ipynb)::", done.stdout, re.M))
     assert done.returncode == bool(failed), done.stdout
     return {file.name: file.name in failed for file in folder.glob("*.ipynb")}, done.stdout
