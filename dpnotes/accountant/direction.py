@@ -17,6 +17,7 @@ from .work import LINES, within
 __all__ = []
 
 KEPT = 8  # answers of a direction
+LEAST = 1e-299  # the chance of an infinite loss, below which it may be what a law was cut off
 
 
 class Direction:
@@ -37,6 +38,8 @@ class Direction:
         certain = any(step.infinite >= 1 for step, _ in parts)
         self.log_kept = -inf if certain else sum(k * log1p(-step.infinite) for step, k in parts)
         self.infinite = 0.0 - expm1(self.log_kept)  # P(L = inf); not -0.0
+        # what a law was cut off counts from above only: its losses are large, and finite
+        self.cut = 1.001 * sum(k * step.infinite for step, k in parts if step.infinite < LEAST)
         self.given = () if certain else tuple((step.given_finite(), k) for step, k in parts)
         self._known = {}
 
@@ -62,7 +65,8 @@ class Direction:
 
     def delta(self, epsilon):
         """(low, value, high) that hold delta(epsilon), the value on the safe side."""
-        return self._once(self._delta, epsilon)
+        low, value, high = self._once(self._delta, epsilon)
+        return max(0.0, low - self.cut), value, high
 
     def _once(self, answer, at):
         """The last answers are kept: a value and its interval are asked for one after the other."""
@@ -117,6 +121,8 @@ class Direction:
 
     def epsilon(self, delta):
         """(low, value, high) that hold epsilon(delta), the value on the safe side."""
+        if 0 < delta <= self.cut:
+            return 0.0, inf, inf
         return self._once(self._epsilon, delta)
 
     def _epsilon(self, delta):

@@ -24,7 +24,7 @@ import numpy as np
 from . import contour
 from .finite_sums import Exact
 from .kept import Kept, outward
-from .law import EPS, Law, mean_phase
+from .law import EPS, Law, log1p_complex, mean_phase
 from .step import Finite, Step
 from .two_losses import MOST_NODES, aliases, sums
 from .work import ExhaustedError, spend
@@ -130,7 +130,8 @@ def log_characteristic(off, sigma, theta):
     rise = np.exp(-0.5 * sigma**2 * ((theta - 2 * pi * j) ** 2 - theta**2)) * turns
     still = (np.exp(-2 * (pi * sigma * j) ** 2) * turns).sum().real
     value = -0.5 * (sigma * theta) ** 2 + 1j * off * theta
-    value += np.log1p(rise.sum(0)) - np.log1p(still)
+    total = rise.sum(0)
+    value += log1p_complex(total.real, total.imag) - np.log1p(still)  # NumPy's own loses digits
     return value, EPS * (4 * np.abs(value) + 8 * np.abs(rise).sum(0) + 1e-6)
 
 

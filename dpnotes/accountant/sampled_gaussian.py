@@ -166,7 +166,9 @@ class SampledGaussian(Step):
         share = np.exp(np.minimum(odds + log(self.rate), 0.0))
         both = share * np.exp(log1p(-self.rate) - mixed)
         cost = self._lift_cost(self.sigma**2)
-        return Shifted(weights / weights.sum(), share, both, self._power(c), cost)
+        gaps = np.flatnonzero(np.diff(real.x[heavy]) > 1.5 * self._spacing(c))
+        ends = np.concatenate([[0, -1], gaps, gaps + 1])
+        return Shifted(weights / weights.sum(), share, both, self._power(c), cost, ends)
 
     @lru_cache(maxsize=KNOWN)  # noqa: B019
     def _nodes(self, c, band):

@@ -19,6 +19,7 @@ __all__ = []
 
 ANGLE, RATIO = 2.4, 1.5  # the largest angle (the integrand is analytic below pi); of two of them
 LAST = 70  # of the grid: 1e-12
+STEP = 10.0  # log of how much more a step down may add than a strip
 QUADRATURE = 60.0  # exp(-60) of the moment is the error of the mesh: times 1e12 rounds, 1e-14
 SHIFT, BOUND = 150, 15  # work of the density beside a node, of a bound on it
 NEAR = 2  # angles on either side of a guess
@@ -67,11 +68,12 @@ class Shifted:
         phase = arg(1 + t (e^(i angle) - 1)),
 
     in which nothing cancels at small angles; cost angle^2 is a bound on what the rest of the
-    integrand grows by."""
+    integrand grows by. At ``ends``, the nodes at which the windows end, the line comes down to the
+    real one."""
 
-    def __init__(self, weights, share, both, power, cost):
+    def __init__(self, weights, share, both, power, cost, ends):
         self.weights, self.share, self.both = weights, share, both
-        self.power, self.cost = power, cost
+        self.power, self.cost, self.ends = power, cost, ends
         self._known, self._shifts = None, np.empty((2, 0, len(share)))
 
     @cached_property
@@ -130,15 +132,28 @@ class Shifted:
 
     def mesh(self, band, sigma, plain):
         """The widest spacing of nodes, at most ``plain``, for which a strip bounds the error by
-        exp(-QUADRATURE), for heights up to ``band``."""
+        exp(-QUADRATURE), for heights up to ``band``. Its line comes down where the windows end,
+        and there it adds at most what they leave out, or exp(STEP - QUADRATURE)."""
         _, turn, bend = self.moments
         guess = sqrt(2 * QUADRATURE / (bend + band**2 * turn))
+        down = np.maximum(self._rise(band), 1e-6 * ANGLES)
+        strip = 2 * pi * sigma**2 * ANGLES
+        widest = np.minimum.accumulate((strip / down)[::-1])[::-1]  # at all smaller angles, too
 
         def widths(first, last):
             size = np.maximum(self.log_bounds(band, first, last, -1), 0.0)
-            return 2 * pi * sigma**2 * ANGLES[first:last] / (QUADRATURE + size)
+            return np.minimum(strip[first:last] / (QUADRATURE + size), widest[first:last])
 
         return min(plain, self._best(guess, widths))
+
+    def _rise(self, band):
+        """By how much, at minus each angle of the grid, an end of the windows is larger than on the
+        real line, or than what is allowed."""
+        share, both = self.share[self.ends], self.both[self.ends]
+        cost = self.cost * ANGLES[:, None] ** 2
+        growth, phase = beside(share, both, ANGLES[:, None], self.power, cost)
+        small = np.log(np.maximum(self.weights[self.ends], 1e-300)) + QUADRATURE - STEP
+        return (growth + band * phase + np.minimum(small, 0.0)).max(axis=1)
 
     def lifted(self, edge, number, sigma, plain):
         """The same for the line at this angle of the grid, for heights from ``edge`` on. The strip

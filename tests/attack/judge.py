@@ -170,8 +170,9 @@ def _tradeoff(verdict, oracle):
 
 
 def _renyi(verdict, oracle):
-    """Right to 1e-11 of itself."""
-    if verdict.query.at == inf:
+    """Right to 1e-11 of itself; a sampled law that is cut off has none, and that is said."""
+    cut = any(p.kind == "discrete_gaussian" and p.rate < 1 for p in verdict.query.parts)
+    if verdict.query.at == inf or cut and verdict.answer[1] == inf:
         raise TooLongError
     value, truth = verdict.answer[1], oracle.renyi(verdict.query.at)
     oracle.name = "moments"

@@ -34,6 +34,7 @@ INVERSIONS = {"contour": contour_delta, "plain": plain_delta, "lattice": lattice
 MOST_PAIRS = 4e8  # of outcomes, in tables whose root is at most this
 GOOD = 1e-7  # relative error of an answer after which no other method is asked
 VAST = 20_000  # rounds
+FARTHEST = 60.0  # loss at which a line may touch
 SHARED = 16  # stretches between two points of a search, each of which shares its lines
 
 
@@ -224,7 +225,14 @@ def _highest(line, sizes, steps):
     the maximum was found, shares nothing; it may fall short by what the others are not known to."""
     points = [*(-size for size in reversed(sizes)), 0.0, *sizes]
     values = [line(t, t) for t in points]
-    i = max(range(len(points)), key=lambda i: values[i].mid())
+    while True:  # further out, until it falls
+        i = max(range(len(points)), key=lambda i: values[i].mid())
+        if 0 < i < len(points) - 1 or abs(points[i]) > FARTHEST:
+            break
+        t = points[i] * sizes[-1] / sizes[-2]
+        at = len(points) if i else 0
+        points.insert(at, t)
+        values.insert(at, line(t, t))
     low, high = points[max(i - 1, 0)], points[min(i + 1, len(points) - 1)]
     doubt = _most([v.rad() for v in values if not v < values[i]])
     best, unit = (values[i], points[i]), (high - low) / SHARED
