@@ -224,8 +224,8 @@ def lattice_delta(parts, way, e, near=None):
     rounding = 1e-13 + 4e-16 * sum(part.k for part in parts)
     noise = coarse[3] + fine[3]
     error = abs(coarse[1] - fine[1]) + abs(fine[1]) * rounding + noise
-    if any(part.kind != "gaussian" for part in parts):  # atoms: the mass at e is not smooth
-        error += fine[2]
+    smooth = all(part.kind == "gaussian" for part in parts)  # else atoms: the mass at e is not
+    error += fine[2] / 10 if smooth else fine[2]
     moments, h = moments_of(parts, way), _lattices(parts, way, near)[1].h
     close = any(_widest(moments, part) < 100 * h for part in parts)
     if close or any(part.swapped or part.counted for part in parts):  # both may err alike

@@ -1,11 +1,15 @@
 """Answers that once were wrong, each against an oracle that shares no code with the accountant."""
 
+from math import sqrt
+
 import mpmath as mp
 import numpy as np
 import pytest
 from flint import acb, arb, ctx
 
 import dpnotes as dp
+from dpnotes.accountant import inversion
+from dpnotes.accountant.discrete_gaussian import DiscreteGaussian, Rounds
 from dpnotes.accountant.enclosure import intersected
 from dpnotes.accountant.laplace import Laplace
 from dpnotes.accountant.sampled_gaussian import SampledGaussian
@@ -236,3 +240,37 @@ def test_calibration_of_noise_rate_and_steps():
     step = dp.subsample(dp.gaussian(1.0), 0.01)
     assert isinstance(k, int)
     assert step.compose(k).delta(1.0) <= 1e-5 < step.compose(k + 1).delta(1.0)
+
+
+@pytest.mark.parametrize(("sigma", "k"), [(1.29, 20_000), (1.2904, 2_192_667), (1.05, 300_000)])
+def test_rounds_of_discrete_gaussians_add_up(sigma, k):
+    """t + r = 1; by another c and other nodes each. 4e-17 a round was missing once."""
+    rounds = Rounds(DiscreteGaussian(sigma, 1), k)
+    mean, deviation = k / (2 * sigma**2), sqrt(k) / sigma
+
+    def holds(noise):
+        for far in (-8.0, -5.5, -3.0, 3.0):
+            t, r = (find(mean + far * deviation) for find in (rounds.tail, rounds.rest))
+            t = [x * (1 + noise * k) for x in t]
+            assert t[0] - 1e-15 <= 1 - r[0] and 1 - r[1] <= t[1] + 1e-15
+
+    holds(0.0)
+    must_fail(lambda: holds(4e-17))
+
+
+def test_long_line_of_a_tiny_rate():
+    """delta(0) = rate (2 Phi(1/(2 sigma)) - 1); a mesh that forgets where its windows end is off by
+    2e-11, and shows 2e-12."""
+    sigma, rate = 5.877337100067158, 2.3341267759823115e-05
+    exact = rate * mp.erf(1 / (2 * mp.mpf(sigma)) / mp.sqrt(2))
+    step = SampledGaussian(sigma, rate)
+    low, _, high = inversion.line_delta(((step, 1),), 1, 0.0)
+    assert low <= exact <= high <= low * (1 + 1e-11)
+
+
+def test_what_a_law_is_cut_off_is_no_lower_bound():
+    """Discrete Gaussians beside others end at 38 deviations: 1e-300 is left, and delta is less."""
+    run = dp.discrete_gaussian(0.8726711102185469).compose(2) + dp.laplace(0.13578).compose(3)
+    low, high = run.delta_interval(86.2888197206254)
+    assert low == 0 < high < 1e-12
+    assert run.epsilon_interval(1e-300)[0] < 120
