@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .shifted import ANGLE, BOUND, SHIFT, beside, log_mean
+from .shifted import ANGLE, BOUND, QUADRATURE, SHIFT, STEP, beside, log_mean
 from .work import spend
 
 __all__ = []
@@ -53,16 +53,30 @@ class Tilted(NamedTuple):
             best = np.minimum(best, self.log_bounds(power, [height], angle)[0])
         return -np.minimum(best, 0.0)
 
+    def _end(self, power):
+        """Of the last node: a bound on its phase over the angle, for the phase is concave up to a
+        share of a half; and log of how much less than allowed its weight is, with what it may grow
+        by where the power is negative."""
+        rows = np.arange(len(self.weights))
+        last = self.weights.shape[1] - 1 - np.argmax(self.weights[:, ::-1] > 0, axis=1)
+        weight, share, both = (x[rows, last] for x in (self.weights, self.share, self.both))
+        growth = 0.5 * min(power, 0.0) * np.log1p(-np.minimum(4 * both, 1 - 1e-15))
+        small = np.minimum(np.log(weight) + QUADRATURE - STEP, 0.0)
+        return np.where(share > 0.5, 1.0, share), small + growth
+
     def spacing(self, power, heights, need):
         """The widest found for which a strip bounds the error of the mesh, for heights up to each
-        of these, by 2 exp(-need): rows of the steps' need."""
+        of these, by 2 exp(-need): rows of the steps' need; with the step down where the nodes end
+        (``shifted.Shifted.mesh``), whose phase is at most the angle times ``slope``."""
+        slope, small = self._end(power)
         room = need.max(axis=0)
         angle = np.sqrt(room / (self.bend + heights[-1] ** 2 * self.turn))
         angle = np.minimum(np.maximum(angle, 0.6 * room / heights[-1]), 0.5 * ANGLE)
         best, at = np.zeros(need.shape), np.arange(need.shape[1])
         for _ in range(TRIES):
             size = np.maximum(self.log_bounds(power, heights, angle, -1), 0.0)
-            best = np.maximum(best, 2 * pi * self.sigma**2 * angle / (need + size))
+            step = heights[:, None] * slope * angle + 0.5 * (self.sigma * angle) ** 2 + small
+            best = np.maximum(best, 2 * pi * self.sigma**2 * angle / np.maximum(need + size, step))
             tight = best.argmin(axis=0), at
             bent = size[tight] - heights[tight[0]] * self.pull * angle
             with np.errstate(divide="ignore", invalid="ignore"):
