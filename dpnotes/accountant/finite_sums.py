@@ -183,6 +183,9 @@ def rounds(step, k):
     loss, (shift, noise) = np.array(step.losses), errors(step)
     if k == 1:
         return loss, np.zeros_like(loss), shift, log_p, noise
+    if len(loss) == 1:  # given that it is finite, it is certain
+        none = np.zeros(1)
+        return k * loss, none, k * (shift + EPS * np.abs(loss)), none, none
     counts = _counts(len(loss), k)
     value, error = log_multinomial(counts, k, log_p, noise)
     return loss @ counts, 0 * value, (shift + 8 * EPS * np.abs(loss)) @ counts, value, error

@@ -275,3 +275,15 @@ def test_two_rounds_of_many_losses():
         low, high = once.compose(2).delta_interval(epsilon)
         assert low * (1 - 1e-12) <= max(above) <= high * (1 + 1e-12)
         assert high - low <= 1e-5 * high
+
+
+@pytest.mark.parametrize("k", [5, 40_000, 250_000_000, 10**12])
+def test_one_finite_loss_needs_no_table(k):
+    """Beside outcomes that give all away: L = k log(p/q), or infinite. Counts of any size."""
+    p, q = 1e-9, 0.44
+    run = dp.finite((0.0, 1 - p, p), (q, 1 - q, 0.0)).compose(k)
+    loss, kept = k * (np.log1p(-p) - np.log1p(-q)), np.exp(k * np.log1p(-p))
+    exact = max(1 - kept * np.exp(min(0.5 - loss, 0.0)), 1 - (1 - q) ** k)
+    low, high = run.delta_interval(0.5)
+    assert low * (1 - 1e-12) <= exact <= high * (1 + 1e-12) and high - low <= 1e-9
+    assert run.epsilon_interval(1e-9) == (np.inf, np.inf)
