@@ -6,6 +6,7 @@ said): a query of sensitivity s with noise of scale b loses what one of sensitiv
 b/s. All return a :class:`dpnotes.PrivacyLoss`.
 """
 
+from fractions import Fraction
 from math import exp, fsum, log1p
 
 import numpy as np
@@ -90,7 +91,8 @@ def discrete_laplace(scale: float, sensitivity: int = 1) -> PrivacyLoss:
     _relative("scale", scale, sensitivity, 1e-4, 1e8)
     scale = float(scale)
     if sensitivity == 1:
-        return _coin(1 / scale, EPS / scale)
+        exact = Fraction(1 / scale) * Fraction(scale) == 1
+        return _coin(1 / scale, 0.0 if exact else EPS / scale)
     between = np.arange(1, sensitivity)
     log_step = np.log(np.tanh(0.5 / scale)) - (sensitivity - between) / scale
     log_top = -log1p(exp(-1 / scale))

@@ -8,7 +8,9 @@ import copy
 import re
 from functools import cache
 
+import nbval.plugin
 import pytest
+from _pytest.config.argparsing import Parser
 from nbval.plugin import IPyNbFile
 
 import lint
@@ -22,7 +24,13 @@ GLUED = re.compile(r"\{glue:text\}`([^`:]+)")
 
 @pytest.fixture
 def compared(request):
-    """The cells of an executed notebook as `make test` compares them."""
+    """The cells of an executed notebook as `make test` compares them; the plugin itself is loaded
+    by those who run notebooks alone."""
+    parser = Parser(_ispytest=True)
+    nbval.plugin.pytest_addoption(parser)
+    for name, value in vars(parser.parse([])).items():
+        if not hasattr(request.config.option, name):
+            setattr(request.config.option, name, value)
 
     def read(file):
         return list(IPyNbFile.from_parent(request.session, path=file).collect())
