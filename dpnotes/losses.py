@@ -6,6 +6,7 @@ said): a query of sensitivity s with noise of scale b loses what one of sensitiv
 b/s. All return a :class:`dpnotes.PrivacyLoss`.
 """
 
+from dataclasses import replace
 from fractions import Fraction
 from math import exp, fsum, log1p
 
@@ -58,8 +59,9 @@ def randomized_response(epsilon: float) -> PrivacyLoss:
 def _coin(epsilon, error=0.0):
     """L = +-epsilon, or what epsilon stands for: off by at most `error`."""
     log_p = -log1p(exp(-epsilon))
-    errors = (2 * (error,), 2 * (error + EPS * (2 + 2 * (abs(log_p) + epsilon)),)) if error else ()
-    step = Finite((-epsilon, epsilon), (log_p - epsilon, log_p), errors=errors)
+    step = Finite((-epsilon, epsilon), (log_p - epsilon, log_p))
+    if error:
+        step = replace(step, errors=tuple(tuple(off + error) for off in errors(step)))
     return PrivacyLoss([(step, 1)])
 
 

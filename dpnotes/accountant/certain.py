@@ -51,5 +51,15 @@ def epsilon(parts, target):
 def single(step):
     """One step alone."""
     if isinstance(step, Finite):
-        return finite_sums.enumerated(((step, 1),))
+        return finite_sums.enumerated(((step, 1),)) or Unknown()
     return one_step.Single(step)
+
+
+class Unknown:
+    """A step of too many losses."""
+
+    def delta(self, epsilon):
+        return 0.0, 1.0, 1.0
+
+    def epsilon(self, delta):
+        return 0.0, inf, inf

@@ -136,7 +136,8 @@ class Shifted:
         and there it adds at most what they leave out, or exp(STEP - QUADRATURE)."""
         _, turn, bend = self.moments
         guess = sqrt(2 * QUADRATURE / (bend + band**2 * turn))
-        down = np.maximum(self._rise(band), 1e-6 * ANGLES)
+        still, steep = self._down
+        down = np.maximum((still + band * steep).max(axis=1), 1e-6 * ANGLES)
         strip = 2 * pi * sigma**2 * ANGLES
         widest = np.minimum.accumulate((strip / down)[::-1])[::-1]  # at all smaller angles, too
 
@@ -146,14 +147,15 @@ class Shifted:
 
         return min(plain, self._best(guess, widths))
 
-    def _rise(self, band):
-        """By how much, at minus each angle of the grid, an end of the windows is larger than on the
-        real line, or than what is allowed."""
+    @cached_property
+    def _down(self):
+        """At minus each angle of the grid, log of how much larger an end of the windows is than on
+        the real line, or than what is allowed: two terms, the second for each unit of height."""
         share, both = self.share[self.ends], self.both[self.ends]
         cost = self.cost * ANGLES[:, None] ** 2
         growth, phase = beside(share, both, ANGLES[:, None], self.power, cost)
         small = np.log(np.maximum(self.weights[self.ends], 1e-300)) + QUADRATURE - STEP
-        return (growth + band * phase + np.minimum(small, 0.0)).max(axis=1)
+        return growth + np.minimum(small, 0.0), phase
 
     def lifted(self, edge, number, sigma, plain):
         """The same for the line at this angle of the grid, for heights from ``edge`` on. The strip

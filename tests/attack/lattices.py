@@ -219,15 +219,15 @@ def _lattices(parts, way, e):
 
 def lattice_delta(parts, way, e, near=None):
     near = float(e) if near is None else near
-    coarse, fine = (lattice.at(float(e)) for lattice in _lattices(parts, way, near))
-    infinite = 1 - moments_of(parts, way).kept()
+    drawn, moments = _lattices(parts, way, near), moments_of(parts, way)
+    coarse, fine = (lattice.at(float(e)) for lattice in drawn)
+    infinite = 1 - moments.kept()
     rounding = 1e-13 + 4e-16 * sum(part.k for part in parts)
     noise = coarse[3] + fine[3]
     error = abs(coarse[1] - fine[1]) + abs(fine[1]) * rounding + noise
     smooth = all(part.kind == "gaussian" for part in parts)  # else atoms: the mass at e is not
     error += fine[2] / 10 if smooth else fine[2]
-    moments, h = moments_of(parts, way), _lattices(parts, way, near)[1].h
-    close = any(_widest(moments, part) < 100 * h for part in parts)
+    close = any(_widest(moments, part) < 100 * drawn[1].h for part in parts)
     if close or any(part.swapped or part.counted for part in parts):  # both may err alike
         error += abs(fine[0] - fine[1])
     low = fine[1] - error
