@@ -110,7 +110,8 @@ def discrete_gaussian(sigma: float, sensitivity: int = 1) -> PrivacyLoss:
     Rounds of one sigma are lattice sums; together with other losses, or subsampled, it is a
     finite law whose cut-off ends count as infinite losses (X-lattice-loss): a subsampled one has no
     finite Renyi divergence here. Not for vectors of which one person moves several entries: those
-    are several rounds. Served: sigma and sigma / sensitivity from 0.25 to 1e4.
+    are several rounds. Served: sigma and sigma / sensitivity from 0.25 to 1e4 (sigma to 3900 where
+    it is a finite law).
     """
     sensitivity = _whole(sensitivity)
     _relative("sigma", sigma, sensitivity, 0.25, 1e4)

@@ -21,7 +21,9 @@ def delta(parts, epsilon):
     low = max(single(step).delta(epsilon)[0] for step, _ in parts)
     low = max(low, within(LAST, least_delta, parts, epsilon) or 0.0)
     chernoff = within(LAST, _chernoff_delta, parts, epsilon)
-    high = min(1.0 if chernoff is None else chernoff, most_different(parts) * (1 + 4 * EPS))
+    if chernoff is None:
+        chernoff = exp(min(0.0, within(LAST, contour.rough_bound, parts, epsilon) or 0.0))
+    high = min(chernoff, most_different(parts) * (1 + 4 * EPS))
     high = max(high, low, 1e-300)
     return low, high, high
 
@@ -44,6 +46,8 @@ def epsilon(parts, target):
     """The same for the inverse."""
     low = max(single(step).epsilon(exp(target))[0] for step, _ in parts)
     high = within(LAST, contour.chernoff_epsilon, parts, target)
+    if high is None:
+        high = within(LAST, contour.rough_epsilon, parts, target)
     high = inf if high is None else max(low, high)
     return low, high, high
 

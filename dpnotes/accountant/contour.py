@@ -151,16 +151,27 @@ def log_chernoff(parts, epsilon, c):
     return float(np.min(values - (1 - 4 * EPS) * c * epsilon))
 
 
-def is_below(parts, epsilon, log_tail):
-    """Whether that bound, over a table of c, shows log delta(e) < log_tail; with room for the
-    round-off of K, 1e-15 a round, and of the other terms."""
+def rough_bound(parts, epsilon):
+    """log of that bound on delta(e), from the first table alone."""
+    return _roughly(parts, lambda c, bound: bound - (1 - 1e-14) * c * epsilon)
+
+
+def rough_epsilon(parts, log_tail):
+    """Its inverse, likewise."""
+    return _roughly(parts, lambda c, bound: (1 + 1e-14) * (bound - log_tail) / c)
+
+
+def _roughly(parts, answer):
+    """The least answer(c, bound on K(c) + C(c)) in the first table, with room for the round-off of
+    K, 1e-15 a round, and of C."""
     rounds, parts = sum(k for _, k in parts), grouped(parts)
     c, _, _, cumulant = first_table(parts, 1)[1]
-    rest = chernoff(c) - c * epsilon + 1e-14 * (rounds + c * epsilon) + 1e-12
-    best = int(np.argmin(cumulant + rest))
-    rough = any(isinstance(step, Schedule) for step, _ in parts)
-    known = total_at(parts, float(c[best])) if rough else cumulant[best]
-    return bool(known + rest[best] < log_tail)
+    room = chernoff(c) + 1e-14 * rounds + 1e-12
+    found = answer(c, cumulant + room)
+    if any(isinstance(step, Schedule) for step, _ in parts):  # there K is rough
+        best = int(np.argmin(found))
+        return float(answer(c[best], total_at(parts, float(c[best])) + room[best]))
+    return float(np.min(found))
 
 
 def chernoff_epsilon(parts, log_tail):

@@ -192,7 +192,8 @@ class Direction:
         if epsilon >= sum(self.finite_top):
             return True
         target = (1 + EPS) * log(delta)
-        return bool(within(LINES // 4, contour.is_below, self.parts, epsilon, target))
+        bound = within(LINES // 4, contour.rough_bound, self.parts, epsilon)
+        return bound is not None and bound < target
 
     def renyi(self, alpha):
         if any(step.infinite for step, _ in self.each):

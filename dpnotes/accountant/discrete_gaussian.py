@@ -35,6 +35,7 @@ REACH = 38.4  # standard deviations: exp(-REACH^2/2) is 1e-320
 NEAR = 12.0  # and those of a law of which moments are asked: exp(-NEAR^2/2) is 5e-32
 WIDEST = 48.0  # of the sum: a period has this many standard deviations
 NODE = 400  # work of a node
+WIDE = 3900.0  # sigma, from which on a window holds more than 300,000 values
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,13 @@ class DiscreteGaussian(Step):
 
     def truncated(self):
         """The pair that dominates this one and is finite (X-lattice-loss): what lies beyond the
-        window is an infinite loss. The window of outcomes is symmetric, so ``lost`` is the same."""
+        window is an infinite loss. The window of outcomes is symmetric, so ``lost`` is the same.
+        Beyond WIDE a query would take more memory and time than it may."""
+        if self.sigma > WIDE:
+            raise ValueError(
+                f"sigma of discrete_gaussian must be at most {WIDE} where it is subsampled or run"
+                f" together with other losses, got {self.sigma!r}"
+            )
         z, beyond = self.window()
         loss, log_p = self.values(z)
         return Finite(tuple(loss.tolist()), tuple(log_p.tolist()), beyond, beyond)

@@ -20,7 +20,7 @@ import numpy as np
 
 from .binomial import atoms, deviance, errors, stirling_error
 from .kept import Kept, enclosed
-from .law import EPS, log_sum_exp
+from .law import EPS, log_running_sums, log_sum_exp
 from .step import Finite
 
 __all__ = []
@@ -65,9 +65,9 @@ def curve(loss, log_p):
     """The Curve of values in ascending order with log probabilities."""
     with np.errstate(divide="ignore", invalid="ignore"):
         shifted = loss - loss[-1]
-        log_weight = np.logaddexp.accumulate((log_p - shifted)[::-1])[::-1] + shifted
+        log_weight = log_running_sums((log_p - shifted)[::-1])[::-1] + shifted
         rise = np.log(-np.expm1(-np.diff(loss))) + log_weight[1:]
-        log_tail = np.append(np.logaddexp.accumulate(rise[::-1])[::-1], -np.inf)
+        log_tail = np.append(log_running_sums(rise[::-1])[::-1], -np.inf)
     return Curve(loss, log_p, log_weight, log_tail)
 
 
@@ -92,7 +92,7 @@ class Exact(Kept):
     @cached_property
     def log_rest(self):
         """r at each value, rising, and the probability of the values before."""
-        before = np.append(-inf, np.logaddexp.accumulate(self.log_p)[:-1])
+        before = np.append(-inf, log_running_sums(self.log_p)[:-1])
         return np.logaddexp(before, self.curve.log_weight), before
 
     def _gap(self, epsilon):
@@ -150,6 +150,8 @@ def enumerated(parts):
         if not isinstance(step, Finite):
             return None
         n = len(step.losses)
+        if min(k, n - 1) > MOST_VALUES.bit_length():  # more ways than 2 to that power
+            return None
         ways = comb(k + n - 1, k)
         total *= ways
         if total > MOST_VALUES or (k > 1 and n > 2 and n * n * ways > MOST_COPIES):

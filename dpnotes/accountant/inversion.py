@@ -1,8 +1,7 @@
 """delta(epsilon) and epsilon(delta) by the contour integral, as enclosures (low, value, high)."""
 
+from functools import cached_property
 from math import exp, inf, log, log1p, nextafter
-
-import numpy as np
 
 from . import certain, contour, jumps, lattice
 from .enclosure import intersected, is_wide
@@ -34,6 +33,11 @@ class Integral:
         if is_wide(found, POOR):
             found = intersected(found, certain.delta(self.parts, epsilon))
         return found
+
+    @cached_property
+    def at_zero(self):
+        """Of delta(0); several epsilons may ask for it."""
+        return self.delta(0.0)
 
     def _delta(self, epsilon):
         start = within(LINES, contour.saddle_at, self.parts, 1, epsilon)
@@ -83,7 +87,7 @@ class Integral:
         if not is_wide(found, GOOD) and error <= FAIR:
             return found
         near_zero = (found is not None and found[1] == 0) or self._may_need_none(delta)
-        if near_zero and self.delta(0.0)[2] <= delta:
+        if near_zero and self.at_zero[2] <= delta:
             return 0.0, 0.0, 0.0
         if error <= SHARP:  # near delta(0) an epsilon is known to fewer digits
             return found
@@ -267,13 +271,13 @@ def lattice_epsilon(parts, target):
     """(low, e, high) with log delta(e) = target, from the lattice, or None."""
     start = contour.saddle_for(parts, 1, target)
     for _ in range(3):
-        spread = lattice.spread(parts, start)
+        spread = lattice.spread(parts, lattice.anchor(parts, start))
         if spread is None:
             return None
-        value, loss = spread.curve.epsilon(target), spread.curve.loss
-        if loss[0] + 0.01 * np.ptp(loss) < value or value <= 0:
+        value = spread.curve.epsilon(target)
+        if spread.least <= value:
             break
-        start = (contour.saddle_at(parts, 1, value)[0], value, target)
+        start = contour.saddle_at(parts, 1, value)
     size = abs(value)
     high = least_width(lambda w: spread.log_bounds(value + w)[2] <= target, size)
     low = least_width(lambda w: spread.log_bounds(value - w)[0] >= target, size)

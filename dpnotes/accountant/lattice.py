@@ -8,12 +8,12 @@ the law tilted by exp(cL).
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
 from . import contour
-from .convolution import convolved, halved, joined
+from .convolution import FEW, convolved, halved, joined
 from .finite_sums import Curve, curve
 from .laplace import Laplace
 from .law import EPS, log_sum_exp
@@ -24,7 +24,8 @@ from .work import KEPT, LATTICE, left, spend
 __all__ = []
 
 SIZE, LEAST_SIZE = 2**19, 2**15  # of the FFT: as much as the work for all steps allows
-PER_CELL = 350  # work of one step for each point of the lattice
+PER_CELL = 350  # work of one step for each point of the lattice,
+PER_POINT = 80  # and of one round of finite laws
 CELLS = 0.48  # of one step, per point of the lattice
 FFT_NOISE = 4.0  # norm-wise error of a transform, and of a power, in units of EPS
 ALIAS = 1e-13  # of delta at the saddle point is wrapped, at most; ``plan`` asks for 1e-14
@@ -32,6 +33,7 @@ LAST_NOISE = 1e-11  # relative error of the probability of the largest loss of a
 STEEPEST = 30.0  # c times the spacing: beyond, the lattice is too coarse for the tilt
 HELPFUL = 0.01  # of that is the least relative width it was seen to leave
 FARTHEST = 4.0  # log of how much the move may raise delta; beyond, other bounds say more
+SUMS_NOISE = 1e-12  # relative error of a running sum of them (``law.log_running_sums``), twice
 CELL_NOISE = 1e-14  # relative error of the probabilities of one step: quadrature and round-off
 
 
@@ -57,9 +59,11 @@ class Spread:
     """A composition moved to a lattice: its Curve, and what bounds the cost of the move.
 
     ``log_up[i]`` and ``log_down[i]`` are log E exp(+-lam X) at S' = loss[i], where the move took
-    the total loss from S to S' = S + X.
+    the total loss from S to S' = S + X. Below ``least`` aliases are not
+    bounded.
     """
 
+    least: float
     curve: Curve
     lam: float
     log_up: np.ndarray
@@ -76,6 +80,8 @@ class Spread:
         Moving only matters to paths that cross epsilon, and they gain |1 - exp(epsilon - S')|; they
         have X >= S' - epsilon > 0 or -X >= epsilon - S' > 0, which Chernoff's bound weighs.
         """
+        if epsilon < self.least:
+            return -np.inf, 0.0, 0.0
         value, loss = self.curve.log_delta(epsilon), self.curve.loss
         noise = float(np.logaddexp(self.log_front - self.c * epsilon, self.log_alias))
         noise = float(np.logaddexp(noise, value + np.log(self.relative)))
@@ -99,7 +105,7 @@ def common_spacing(parts):
     """The largest h of which all losses with atoms are multiples (up to 64 parts), or None."""
     values = np.concatenate([_atoms(step) for step, _ in parts])
     values = np.unique(np.abs(values[values != 0]))
-    if len(values) == 0:
+    if len(values) == 0 or values[-1] / 1e12 > values[0]:  # more points than any lattice has
         return None
     for m in range(1, 65):
         ratio = values / (values[0] / m)
@@ -118,10 +124,21 @@ def _atoms(step):
     return np.zeros(0)
 
 
+def per_point(parts):
+    """Work of a point of the lattice; laws of few values are joined (``convolution.joined``)."""
+    sizes = [len(step.losses) for step, k in parts if isinstance(step, Finite) and k == 1]
+    found, product = PER_CELL * (len(parts) - len(sizes)), FEW
+    for size in sorted(sizes):
+        product *= size
+        if product > FEW:
+            found, product = found + PER_POINT, size
+    return found
+
+
 def longest(parts):
     """The points that the work for all steps allows."""
     work = min(LATTICE, left() - KEPT)
-    most = 2 ** int(np.log2(max(work, 1.0) / (PER_CELL * len(parts)))) if work > PER_CELL else 1
+    most = 2 ** int(np.log2(max(work, 1.0) / per_point(parts))) if work > PER_CELL else 1
     return min(max(most, LEAST_SIZE), SIZE)
 
 
@@ -157,8 +174,19 @@ def anchor(parts, start):
     cell of 1 in c sd(L) or log c, whose epsilons share a lattice for e^(1/2) of round-off."""
     sd = np.sqrt(float(contour.derivatives(parts, np.array([start[0]]))[2][0]))
     cell = 0.5 ** np.ceil(np.log2(max(1.0, start[0] * sd)))
-    t = cell * np.floor(np.log(start[0]) / cell)
-    return tuple(float(x[0]) for x in contour.saddles(parts, 1, np.array([t]))[:3])
+
+    @cache
+    def at(n):
+        return tuple(float(x[0]) for x in contour.saddles(parts, 1, np.array([cell * n]))[:3])
+
+    low = high = int(np.floor(np.log(start[0]) / cell))
+    reach = 1
+    while at(low)[1] > start[1]:  # ``start`` is read from a table: its c may belong to a larger e
+        low, high, reach = low - reach, low, 2 * reach
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if at(middle)[1] <= start[1] else (low, middle)
+    return at(low)
 
 
 def spread(parts, start, known=1.0):
@@ -173,7 +201,7 @@ def spread(parts, start, known=1.0):
     rise = 0.5 * grid.c * (grid.c + 1) * strayed(parts, grid)
     if not rise <= FARTHEST or (known < HELPFUL * rise and start[2] < np.log(0.5)):
         return None
-    spend(PER_CELL * len(parts) * grid.size)
+    spend(per_point(parts) * grid.size)
     return moved(parts, start, most)
 
 
@@ -196,9 +224,9 @@ def moved(parts, start, most=SIZE):
     """The same, whatever it costs."""
     grid, least = window(parts, start, most)
     pairs = zip(parts, least, strict=True)
-    laws = joined([(step.cells(grid.spacing, grid.c, low), k) for (step, k), low in pairs])
-    laws = [(halved(law, grid), k) for law, k in laws]
-    log_p, log_mass, variance = convolved(laws, grid, 0.0)
+    cells = joined([(step.cells(grid.spacing, grid.c, low), k) for (step, k), low in pairs])
+    halves = [(halved(law, grid), k) for law, k in cells]
+    log_p, log_mass, variance = convolved(halves, grid, 0.0)
     rounds = sum(k for _, k in parts)
     count = min(grid.size, 1 / (2 * grid.c * grid.spacing) + 1)
     log_front = float(log_mass + np.log(FFT_NOISE * EPS * (5 + rounds) * np.sqrt(count)))
@@ -207,13 +235,13 @@ def moved(parts, start, most=SIZE):
     moving = variance > 1e-14 * grid.spacing**2
     lam = min(1.5 / np.sqrt(variance), 2 / grid.spacing) if moving else 0.0
     both = [
-        convolved(laws, grid, sign * lam)[0][inside] if lam else log_p[inside] for sign in (1, -1)
+        convolved(halves, grid, sign * lam)[0][inside] if lam else log_p[inside] for sign in (1, -1)
     ]
-    relative = CELL_NOISE * rounds + EPS * (abs(log_mass) + abs(grid.c * start[1]))
+    relative = SUMS_NOISE + CELL_NOISE * rounds + EPS * (abs(log_mass) + abs(grid.c * start[1]))
     log_alias = start[2] + np.log(ALIAS) if grid.spacing * grid.size < grid.width else -np.inf
     whole = bool(grid.loss[inside][-1] + grid.spacing >= sum(k * step.top() for step, k in parts))
     found = curve(grid.loss[inside], log_p[inside])
-    return Spread(found, lam, *both, grid.c, log_front, relative, log_alias, whole)
+    return Spread(start[1], found, lam, *both, grid.c, log_front, relative, log_alias, whole)
 
 
 def check_mass(log_p, log_front, grid, least):

@@ -19,6 +19,7 @@ Each kind of step answers the same few questions about the law of L; the numeric
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import sqrt
 
 import numpy as np
@@ -172,6 +173,14 @@ class Finite(Step):
     lost: float = 0.0
     errors: tuple = ()  # of losses and of log_p, where more than round-off (``finite_sums.errors``)
 
+    def __hash__(self):
+        return self._hash
+
+    @cached_property
+    def _hash(self):
+        """Once: a law may have a million losses, and be looked up a hundred times."""
+        return hash((self.losses, self.log_p, self.infinite, self.lost, self.errors))
+
     def flipped(self):
         loss, log_p = np.array(self.losses), np.array(self.log_p)
         order = np.argsort(-loss, kind="stable")
@@ -203,6 +212,10 @@ class Finite(Step):
         return len(self.losses)
 
     def law(self, reach, band):
+        return self._law
+
+    @cached_property
+    def _law(self):
         gap = self.lost - self.infinite
         return Law(np.array(self.losses), np.array(self.log_p), self.infinite, gap)
 

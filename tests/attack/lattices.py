@@ -230,6 +230,8 @@ def lattice_delta(parts, way, e, near=None):
     close = any(_widest(moments, part) < 100 * drawn[1].h for part in parts)
     if close or any(part.swapped or part.counted for part in parts):  # both may err alike
         error += abs(fine[0] - fine[1])
+    if sum(part.k * _widest(moments, part) for part in parts) - float(e) < 100 * drawn[0].h:
+        error += fine[1]  # so near the largest loss of all, both are what their cells add to it
     low = fine[1] - error
     high = min(fine[1] + error, min(coarse[0], fine[0]) * (1 + rounding) + noise)
     if not low <= high:

@@ -13,8 +13,17 @@ import pytest
 import dpnotes as dp
 from caches import forget_caches
 from dpnotes import accountant
-from dpnotes.accountant import finite_sums, laplace_sums, lattice, phases, privacy_loss, work
+from dpnotes.accountant import (
+    contour,
+    finite_sums,
+    laplace_sums,
+    lattice,
+    phases,
+    privacy_loss,
+    work,
+)
 from dpnotes.accountant.laplace import Laplace
+from dpnotes.accountant.law import log_running_sums
 from dpnotes.accountant.step import Finite
 from evidence import at_most, holds, must_fail
 
@@ -192,3 +201,69 @@ def test_renyi_is_refused_where_it_takes_too_much():
     steps = [(Laplace(1e-4 * (1 + i / 1e3), 0.1), 1) for i in range(200)]
     with pytest.raises(ValueError, match="alpha"):
         dp.PrivacyLoss(steps).renyi(3.0)
+
+
+def test_the_lattice_says_nothing_left_of_where_its_aliases_are_bounded():
+    parts = dp.laplace(1.3).compose(40)._parts
+    spread = lattice.spread(parts, lattice.anchor(parts, contour.saddle_at(parts, 1, 12.0)))
+    assert spread.least <= 12.0
+    assert spread.log_bounds(np.nextafter(spread.least, -np.inf)) == (-np.inf, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("size", [1, 1023, 5000, 300_000])
+@pytest.mark.parametrize("span", [1.0, 300.0, 3000.0])
+def test_running_sums_of_logarithms(size, span):
+    """Against sums in 80 bits (or in the same arithmetic where there are no more)."""
+    rng = np.random.default_rng(size)
+    terms = rng.normal(size=size) - span * np.abs(np.linspace(-1, 1, size))
+    terms[: size // 7] = -np.inf
+    found = log_running_sums(terms)
+    with np.errstate(divide="ignore"):
+        wide = terms.astype(np.longdouble)
+        truth = np.logaddexp.accumulate(wide) if size < 10_000 or span > 600 else None
+        if truth is None:
+            top = wide.max()
+            truth = np.log(np.cumsum(np.exp(wide - top))) + top
+    known = np.isfinite(truth)
+    assert np.array_equal(known, np.isfinite(found))
+    assert np.all(np.abs(found[known] - truth[known]) <= (1e-12 if span < 1000 else 4e-12))
+
+
+def test_a_common_spacing_of_losses_of_all_sizes_is_not_looked_for():
+    run = dp.subsample(dp.discrete_gaussian(0.5, 2), 1.78636625975754e-08).compose(16)
+    low, high = run.delta_interval(6.1569625556586445)
+    assert 0 < low <= high < 1.02 * low
+
+
+def test_wide_discrete_gaussians_that_are_cut_off_are_refused_by_name():
+    for run in (
+        lambda: dp.subsample(dp.discrete_gaussian(3901.0, 10), 0.1),
+        lambda: dp.subsample_substitution(dp.discrete_gaussian(3901.0, 10), 0.1),
+        lambda: (dp.discrete_gaussian(3901.0) + dp.laplace(1.0)).delta(0.5),
+    ):
+        with pytest.raises(ValueError, match="sigma of discrete_gaussian must be at most 3900"):
+            run()
+    assert dp.discrete_gaussian(3901.0, 10).delta(0.5) < 2e-300
+    assert 0 < dp.subsample(dp.discrete_gaussian(3899.0, 10), 0.1).delta(1e-4) < 1
+
+
+def test_many_different_coins_are_joined_before_they_are_moved():
+    """300 of them had too coarse a lattice: (0, .604). A finer lattice, asked alone, agrees."""
+    losses = np.random.default_rng(2).uniform(0.01, 0.3, 300)
+    run = sum(
+        (dp.randomized_response(float(e)) for e in losses[1:]), dp.randomized_response(losses[0])
+    )
+    low, high = run.delta_interval(5.0)
+    assert high - low <= 1e-5 * high
+    parts = run._directions[0].parts
+    finer = lattice.moved(parts, lattice.anchor(parts, contour.saddle_at(parts, 1, 5.0)), 2**19)
+    least, _, most = np.exp(finer.log_bounds(5.0))
+    assert max(low, least) <= min(high, most)
+
+
+def test_what_is_left_of_many_large_laws_is_chernoffs_bound():
+    rng = np.random.default_rng(3)
+    laws = [dp.finite(*rng.dirichlet(np.full(1000, 20.0), size=2)) for _ in range(100)]
+    run = sum(laws[1:], laws[0]) + sum(laws[1:], laws[0])
+    low, high = run.epsilon_interval(1e-6)
+    assert 0 < low <= high < 40
