@@ -36,6 +36,7 @@ NATS = 36.0
 MOST_NODES, MOST_WORK = 20_000, 2e7
 FEW_ROUNDS = 1000  # of one step, for which absolute accuracy does
 MANY = 8  # sampled Gaussians, from which on the choice of a line looks at all together
+FURTHER = 12  # times the height of a line, up to which its transform is looked at
 LOOSE = 0.02  # of an answer that is worth nothing
 
 
@@ -135,7 +136,8 @@ class Plain:
         if abs(size) < 0.1 and not _lossy(part):  # E exp(-L) = 1: second order terms only
             p = np.exp(log_p)
             size = np.log1p(p @ (np.expm1(c * loss) + c * np.expm1(-loss)))
-            noise = 4 * EPS * float(p @ (np.abs(np.expm1(c * loss)) + abs(c * np.expm1(-loss))))
+            terms = np.abs(np.expm1(c * loss)) + np.abs(c * np.expm1(-loss))
+            noise = EPS * float(p @ (terms * (4 + np.abs(log_p) + 2 * np.abs(loss))))
         return size, noise, mean, float(weight @ (loss - mean) ** 2)
 
     # ------------------------------------------------------------ along a line
@@ -244,6 +246,8 @@ class Line:
         self.kernel = 1 / (z * (z + 1))
         self.kernel[0] /= 2
         measured = float(falling[-(count // 4) :].max())
+        if measured < 0:
+            measured = max(measured, self._revived())
         bound, y = self.law.ceiling(self.c, measured), self.y[-1]
         pieces = 60 if len(self.law.parts) > MANY else 400
         ends = y * np.append(np.geomspace(1, 1e4, pieces), 1e300)
@@ -252,6 +256,13 @@ class Line:
             for a, b in zip(ends.tolist(), ends[1:].tolist(), strict=False)
         ]
         self.log_cut = log_sum(np.array(pieces)) - log(pi)
+
+    def _revived(self):
+        """The largest of what the sampled Gaussians are further up: jumps that lose about as much
+        each turn together, and come back."""
+        further = self.y[-1] * np.geomspace(1, FURTHER, 300)
+        self.law.fits(self.c, float(further[-1]), len(further))
+        return float(self.law.along(self.c, further)[2].max())
 
     def at(self, e):
         """(delta, error), without infinite losses on the upper side."""
