@@ -162,11 +162,13 @@ class Schedule(Step):
     def _lengths(self, wide, steps, z, share):
         """How many nodes of a hull each z needs: beyond max(1, 1 + z), or min(0, -z) on the other
         side, the tilted integrand falls at least as fast as the Gaussian."""
+        most = int(wide.count[steps].max())
         if len(z) == 1:
-            return [int(wide.count[steps].max())]
+            return [most]
         end = np.maximum(1.0, 1 + z) if self.side > 0 else np.maximum(0.0, z)
         end = np.add.outer(end, WIDE * sqrt(share) * self.sigma[steps]) / wide.spacing[steps]
-        return np.max(np.ceil(end) - wide.first[steps] + 1, axis=1).astype(int).tolist()
+        found = np.max(np.ceil(end) - wide.first[steps] + 1, axis=1)
+        return np.minimum(found, most).astype(int).tolist()
 
     def cumulant(self, z):
         z = np.asarray(z, dtype=float)
