@@ -217,7 +217,8 @@ class Schedule(Step):
             turn = ((share - pull[:, None]) ** 2 * weights).sum(axis=-1)
             bend = self.sigma[steps] ** 2 - self._power(c) * bend
             bend = np.maximum(bend, 0.05 * self.sigma[steps] ** 2)
-            found.append(Tilted(steps, weights, share, both, self.sigma[steps], pull, turn, bend))
+            parts = weights, share, both, self.sigma[steps], pull, turn, bend
+            found.append(Tilted(steps, *parts, mesh_of.ends(steps)))
         return found
 
     @lru_cache(maxsize=64)  # noqa: B019
