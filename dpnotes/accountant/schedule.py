@@ -25,6 +25,7 @@ import numpy as np
 
 from . import rows
 from .sampled_gaussian import VALUE, SampledGaussian, mixture
+from .shifted import moments, shares
 from .step import Step
 from .strips import Tilted
 from .windows import WIDE, Mesh, Windows, blocks, hull, mesh
@@ -208,17 +209,10 @@ class Schedule(Step):
         for steps in blocks(mesh_of.count):
             law, rate = self._law(mesh_of, steps), self.rate[steps, None]
             weights = rows.tilted(law, c)
-            mixed = self.side * law.loss
-            x = mesh_of.points(steps)[0]
-            u = (x - 0.5) / self.sigma[steps, None] ** 2
-            share = np.exp(np.minimum(u + np.log(rate) - mixed, 0.0))
-            both = share * np.exp(np.log1p(-rate) - mixed)
-            pull, bend = ((part * weights).sum(axis=-1) for part in (share, both))
-            turn = ((share - pull[:, None]) ** 2 * weights).sum(axis=-1)
-            bend = self.sigma[steps] ** 2 - self._power(c) * bend
-            bend = np.maximum(bend, 0.05 * self.sigma[steps] ** 2)
-            parts = weights, share, both, self.sigma[steps], pull, turn, bend
-            found.append(Tilted(steps, *parts, mesh_of.ends(steps)))
+            sigma, x = self.sigma[steps], mesh_of.points(steps)[0]
+            parts = weights, *shares(x, self.side * law.loss, sigma[:, None], rate)
+            known = moments(*parts, self._power(c), 0.5 * sigma**2)
+            found.append(Tilted(steps, *parts, sigma, *known, mesh_of.ends(steps)))
         return found
 
     @lru_cache(maxsize=64)  # noqa: B019

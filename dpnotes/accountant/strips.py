@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .shifted import ANGLE, BOUND, SHIFT, beside, log_mean
+from .shifted import ANGLE, BOUND, SHIFT, beside, coming_down, log_mean
 from .work import spend
 
 __all__ = []
@@ -17,7 +17,6 @@ LIFT = 2.3  # and how far apart two are, for a modulus
 # log of how much less than a strip's the integrand may be where a line comes down: half a mesh (up
 # to 4 nats) from a node, some 20 meshes long, at a few ends: they add up to 1 %
 STEP = 12.0
-STEEPEST = 2.33  # the largest angle less than which is the tangent of its half
 
 
 class Tilted(NamedTuple):
@@ -61,20 +60,13 @@ class Tilted(NamedTuple):
     def _down(self, ends, power, heights, need, angle):
         """Where the windows end, and the line comes down to the real one: no less than log of how
         much larger the integrand is at minus this angle, for heights up to each of these, than it
-        is on the real line, or than exp(-need - STEP); and at the worst end, that at no height.
-
-        The first over the angle does not decrease up to STEEPEST, so what bounds it at an angle
-        does so at all below, in proportion. Term by term: what is allowed is negative; cost is
-        quadratic; a phase is convex in the angle if the share is above a half, and else concave,
-        with the tangent share * angle at 0; and growth is -log(1 - 4 both q) times a constant, q =
-        sin^2(angle/2), which over q increases as q does, and q over the angle, while tan(angle/2)
-        is less than the angle."""
+        is on the real line, or than exp(-need - STEP); and at the worst end, that at no height."""
         log_weight, share, both = ends
         a = angle[:, None]
         cost = 0.5 * (self.sigma[:, None] * a) ** 2
-        growth, phase = beside(share, both, a, min(power, 0.0), cost)
+        growth, phase = coming_down(share, both, a, power, cost)
         still = np.minimum(log_weight + need[:, :, None] + STEP, 0.0)
-        found = still + growth + heights[:, None, None] * np.maximum(share * a, phase)
+        found = still + growth + heights[:, None, None] * phase
         worst = found.argmax(axis=-1)[..., None]
         return tuple(np.take_along_axis(x, worst, -1)[..., 0] for x in (found, still))
 
@@ -100,5 +92,5 @@ class Tilted(NamedTuple):
                 factor = np.sqrt(need[tight] / bent)  # where bent is quadratic
                 level = (need + size - still)[tight] / (down - still)[tight]
                 factor = np.where(down[tight] > 0, np.fmin(factor, level), factor)
-            angle = np.minimum(np.clip(np.nan_to_num(factor, nan=3.0), 0.3, 3.0) * angle, STEEPEST)
+            angle = np.minimum(np.clip(np.nan_to_num(factor, nan=3.0), 0.3, 3.0) * angle, ANGLE)
         return best.min(axis=0)

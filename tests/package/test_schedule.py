@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpnotes as dp
-from dpnotes.accountant import contour, rows, schedule, strips, windows
+from dpnotes.accountant import contour, rows, schedule, shifted, strips, windows
 from dpnotes.accountant.direction import Direction
 from dpnotes.accountant.privacy_loss import PrivacyLoss
 from dpnotes.accountant.sampled_gaussian import SampledGaussian
@@ -144,7 +144,7 @@ def test_a_step_down_is_bounded_at_all_smaller_angles(power):
     ends = rng.uniform(-90, -30, (n, 2)), t, t * (1 - t)
     block = strips.Tilted(np.arange(n), *ends, sigma, *np.zeros((3, n)), np.zeros((n, 2), int))
     heights, need = np.array([0.0, 3.0, 200.0]), rng.uniform(15, 60, (3, n))
-    angle = rng.choice([0.03, 0.5, 1.5, strips.STEEPEST], n)
+    angle = rng.choice([0.03, 0.5, 1.5, shifted.ANGLE], n)
     down, still = block._down(ends, power, heights, need, angle)
 
     def check(down):
