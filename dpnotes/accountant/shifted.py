@@ -17,7 +17,8 @@ from .work import spend
 
 __all__ = []
 
-ANGLE, RATIO = 2.33, 1.5  # the largest angle (it is more than the tangent of its half); of two
+ANGLE = 2.33  # the largest (the tangent of its half is less, and the integrand analytic below pi)
+RATIO = 1.5  # of two angles
 LAST = 70  # of the grid: 1e-12
 STEP = 10.0  # log of how much more a step down may add than a strip
 QUADRATURE = 60.0  # exp(-60) of the moment is the error of the mesh: times 1e12 rounds, 1e-14
@@ -44,9 +45,9 @@ def coming_down(share, both, angle, power, cost):
     X b/angle at each b < angle if it is at most X at the angle.
 
     The phase is convex in the angle if the share is above a half, else concave, with the tangent
-    share * angle at 0. The growth of a negative power is -log(1 - 4 both q) times a constant, q =
-    sin^2(angle/2): over q that increases as q does, and q over the angle as long as the tangent of
-    its half is less than the angle. That of a positive power is at most 0."""
+    share * angle at 0. Growth is cost, which is quadratic, and for a negative power -log(1 - 4 both
+    q) times a constant, q = sin^2(angle/2): over q that increases as q does, and q over the angle
+    as long as the tangent of its half is less than it. For a positive power that is at most 0."""
     growth, phase = beside(share, both, angle, min(power, 0.0), cost)
     return growth, np.maximum(share * angle, phase)
 

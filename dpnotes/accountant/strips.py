@@ -75,8 +75,8 @@ class Tilted(NamedTuple):
         of these, by 2 exp(-need): rows of the steps' need. Where the windows end its line comes
         down, and adds little beside that, or beside what they leave out (``_down``)."""
         spend(TRIES * (SHIFT // 2 + BOUND * len(heights)) * self.ends.size)
-        at_ends = (np.take_along_axis(x, self.ends, 1) for x in self[1:4])
-        weight, *others = at_ends
+        parts = self.weights, self.share, self.both
+        weight, *others = (np.take_along_axis(x, self.ends, 1) for x in parts)
         ends = np.log(np.maximum(weight, 1e-300)), *others
         room = need.max(axis=0)
         angle = np.sqrt(room / (self.bend + heights[-1] ** 2 * self.turn))
