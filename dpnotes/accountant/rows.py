@@ -17,10 +17,12 @@ from .law import (
     log_sum_exp,
     mean_excess,
 )
-from .phases import NODE, PRODUCT, TURN, expm1_i
+from .phases import expm1_i
 from .work import spend
 
 __all__ = []
+
+TURN, NODE, PRODUCT = 20, 50, 0.3  # work of a turn, of a height, of both: ``phases``, in blocks
 
 
 def cumulants(law):

@@ -28,7 +28,7 @@ from .law import (
     multiples,
 )
 from .moments import Moments
-from .shifted import SHIFT, Lift, Shifted
+from .shifted import SHIFT, Lift, Shifted, shares
 from .step import Step
 from .tilted import Tilted
 from .work import spend
@@ -161,10 +161,8 @@ class SampledGaussian(Step):
         heavy = log_w > log_w.max() - 400
         spend(SHIFT * len(real.x))
         weights = np.exp(log_w[heavy] - log_w.max())
-        mixed = self.side * real.law.loss[heavy]
-        odds = (real.x[heavy] - 0.5) / self.sigma**2 - mixed
-        share = np.exp(np.minimum(odds + log(self.rate), 0.0))
-        both = share * np.exp(log1p(-self.rate) - mixed)
+        loss = self.side * real.law.loss[heavy]
+        share, both = shares(real.x[heavy], loss, self.sigma, self.rate)
         cost = self._lift_cost(self.sigma**2)
         gaps = np.flatnonzero(np.diff(real.x[heavy]) > 1.5 * self._spacing(c))
         ends = np.concatenate([[0, -1], gaps, gaps + 1])

@@ -25,6 +25,7 @@ import numpy as np
 
 from . import rows
 from .sampled_gaussian import VALUE, SampledGaussian, mixture
+from .shifted import moments, shares
 from .step import Step
 from .strips import Tilted
 from .windows import WIDE, Mesh, Windows, blocks, hull, mesh
@@ -162,11 +163,13 @@ class Schedule(Step):
     def _lengths(self, wide, steps, z, share):
         """How many nodes of a hull each z needs: beyond max(1, 1 + z), or min(0, -z) on the other
         side, the tilted integrand falls at least as fast as the Gaussian."""
+        most = int(wide.count[steps].max())
         if len(z) == 1:
-            return [int(wide.count[steps].max())]
+            return [most]
         end = np.maximum(1.0, 1 + z) if self.side > 0 else np.maximum(0.0, z)
         end = np.add.outer(end, WIDE * sqrt(share) * self.sigma[steps]) / wide.spacing[steps]
-        return np.max(np.ceil(end) - wide.first[steps] + 1, axis=1).astype(int).tolist()
+        found = np.max(np.ceil(end) - wide.first[steps] + 1, axis=1)
+        return np.minimum(found, most).astype(int).tolist()
 
     def cumulant(self, z):
         z = np.asarray(z, dtype=float)
@@ -206,16 +209,10 @@ class Schedule(Step):
         for steps in blocks(mesh_of.count):
             law, rate = self._law(mesh_of, steps), self.rate[steps, None]
             weights = rows.tilted(law, c)
-            mixed = self.side * law.loss
-            x = mesh_of.points(steps)[0]
-            u = (x - 0.5) / self.sigma[steps, None] ** 2
-            share = np.exp(np.minimum(u + np.log(rate) - mixed, 0.0))
-            both = share * np.exp(np.log1p(-rate) - mixed)
-            pull, bend = ((part * weights).sum(axis=-1) for part in (share, both))
-            turn = ((share - pull[:, None]) ** 2 * weights).sum(axis=-1)
-            bend = self.sigma[steps] ** 2 - self._power(c) * bend
-            bend = np.maximum(bend, 0.05 * self.sigma[steps] ** 2)
-            found.append(Tilted(steps, weights, share, both, self.sigma[steps], pull, turn, bend))
+            sigma, x = self.sigma[steps], mesh_of.points(steps)[0]
+            parts = weights, *shares(x, self.side * law.loss, sigma[:, None], rate)
+            known = moments(*parts, self._power(c), 0.5 * sigma**2)
+            found.append(Tilted(steps, *parts, sigma, *known, mesh_of.ends(steps)))
         return found
 
     @lru_cache(maxsize=64)  # noqa: B019

@@ -17,7 +17,8 @@ from .work import spend
 
 __all__ = []
 
-ANGLE, RATIO = 2.4, 1.5  # the largest angle (the integrand is analytic below pi); of two of them
+ANGLE = 2.33  # the largest (the tangent of its half is less, and the integrand analytic below pi)
+RATIO = 1.5  # of two angles
 LAST = 70  # of the grid: 1e-12
 STEP = 10.0  # log of how much more a step down may add than a strip
 QUADRATURE = 60.0  # exp(-60) of the moment is the error of the mesh: times 1e12 rounds, 1e-14
@@ -36,6 +37,35 @@ def beside(share, both, angle, power, cost):
     growth *= 0.5 * power
     growth += cost
     return growth, np.arctan2(share * np.sin(angle), 1 - turned * share)
+
+
+def coming_down(share, both, angle, power, cost):
+    """(growth, phase), no less than those of ``beside``, where a line comes down to the real one:
+    over the angle they do not decrease, up to ANGLE, so that growth + y phase - allowed is at most
+    X b/angle at each b < angle if it is at most X at the angle.
+
+    The phase is convex in the angle if the share is above a half, else concave, with the tangent
+    share * angle at 0. Growth is cost, which is quadratic, and for a negative power -log(1 - 4 both
+    q) times a constant, q = sin^2(angle/2): over q that increases as q does, and q over the angle
+    as long as the tangent of its half is less than it. For a positive power that is at most 0."""
+    growth, phase = beside(share, both, angle, min(power, 0.0), cost)
+    return growth, np.maximum(share * angle, phase)
+
+
+def shares(x, loss, sigma, rate):
+    """The share that the sampled Gaussian has in the density at x, whose log over that of the other
+    is ``loss``; and that times 1 less it."""
+    odds = (x - 0.5) / sigma**2 - loss
+    share = np.exp(np.minimum(odds + np.log(rate), 0.0))
+    return share, share * np.exp(np.log1p(-rate) - loss)
+
+
+def moments(weights, share, both, power, cost):
+    """(pull, turn, bend): the mean and the variance of the share, and minus the second derivative
+    of growth, no less than a little; of each row."""
+    pull, mixed = (weights * share).sum(axis=-1), (weights * both).sum(axis=-1)
+    turn = (weights * (share - pull[..., None]) ** 2).sum(axis=-1)
+    return pull, turn, np.maximum(2 * cost - power * mixed, 0.1 * cost)
 
 
 def log_mean(exponent, mean):
@@ -78,12 +108,7 @@ class Shifted:
 
     @cached_property
     def moments(self):
-        """(pull, turn, bend): the mean and the variance of the share, and minus the second
-        derivative of growth, no less than a little."""
-        pull = float(self.weights @ self.share)
-        turn = float(self.weights @ (self.share - pull) ** 2)
-        bend = 2 * self.cost - self.power * float(self.weights @ self.both)
-        return pull, turn, max(bend, 0.1 * self.cost)
+        return moments(self.weights, self.share, self.both, self.power, self.cost)
 
     def _rows(self, first, last):
         """Growth and phase at the angles from number ``first`` to before ``last``; those known
@@ -137,13 +162,11 @@ class Shifted:
         _, turn, bend = self.moments
         guess = sqrt(2 * QUADRATURE / (bend + band**2 * turn))
         still, steep = self._down
-        down = np.maximum((still + band * steep).max(axis=1), 1e-6 * ANGLES)
-        strip = 2 * pi * sigma**2 * ANGLES
-        widest = np.minimum.accumulate((strip / down)[::-1])[::-1]  # at all smaller angles, too
+        down, strip = (still + band * steep).max(axis=1), 2 * pi * sigma**2 * ANGLES
 
         def widths(first, last):
             size = np.maximum(self.log_bounds(band, first, last, -1), 0.0)
-            return np.minimum(strip[first:last] / (QUADRATURE + size), widest[first:last])
+            return strip[first:last] / np.maximum(QUADRATURE + size, down[first:last])
 
         return min(plain, self._best(guess, widths))
 
@@ -153,7 +176,7 @@ class Shifted:
         the real line, or than what is allowed: two terms, the second for each unit of height."""
         share, both = self.share[self.ends], self.both[self.ends]
         cost = self.cost * ANGLES[:, None] ** 2
-        growth, phase = beside(share, both, ANGLES[:, None], self.power, cost)
+        growth, phase = coming_down(share, both, ANGLES[:, None], self.power, cost)
         small = np.log(np.maximum(self.weights[self.ends], 1e-300)) + QUADRATURE - STEP
         return growth + np.minimum(small, 0.0), phase
 

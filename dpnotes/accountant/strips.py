@@ -7,13 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .shifted import ANGLE, BOUND, QUADRATURE, SHIFT, STEP, beside, log_mean
+from .shifted import ANGLE, BOUND, SHIFT, beside, coming_down, log_mean
 from .work import spend
 
 __all__ = []
 
 TRIES = 4  # angles for a strip,
 LIFT = 2.3  # and how far apart two are, for a modulus
+# log of how much less than a strip's the integrand may be where a line comes down: half a mesh (up
+# to 4 nats) from a node, some 20 meshes long, at a few ends: they add up to 1 %
+STEP = 12.0
 
 
 class Tilted(NamedTuple):
@@ -28,6 +31,7 @@ class Tilted(NamedTuple):
     pull: np.ndarray  # the mean of the share
     turn: np.ndarray  # its variance
     bend: np.ndarray  # and minus the second derivative of log abs(integrand) across the line
+    ends: np.ndarray  # places of the nodes where windows begin and end, a row a step
 
     def log_bounds(self, power, heights, angle, way=1):
         """``shifted.Shifted.log_bounds``: a row a height; each step at its own angle."""
@@ -53,33 +57,40 @@ class Tilted(NamedTuple):
             best = np.minimum(best, self.log_bounds(power, [height], angle)[0])
         return -np.minimum(best, 0.0)
 
-    def _end(self, power):
-        """Of the last node: a bound on its phase over the angle, for the phase is concave up to a
-        share of a half; and log of how much less than allowed its weight is, with what it may grow
-        by where the power is negative."""
-        rows = np.arange(len(self.weights))
-        last = self.weights.shape[1] - 1 - np.argmax(self.weights[:, ::-1] > 0, axis=1)
-        weight, share, both = (x[rows, last] for x in (self.weights, self.share, self.both))
-        growth = 0.5 * min(power, 0.0) * np.log1p(-np.minimum(4 * both, 1 - 1e-15))
-        small = np.minimum(np.log(weight) + QUADRATURE - STEP, 0.0)
-        return np.where(share > 0.5, 1.0, share), small + growth
+    def _down(self, ends, power, heights, need, angle):
+        """Where the windows end, and the line comes down to the real one: no less than log of how
+        much larger the integrand is at minus this angle, for heights up to each of these, than it
+        is on the real line, or than exp(-need - STEP); and at the worst end, that at no height."""
+        log_weight, share, both = ends
+        a = angle[:, None]
+        cost = 0.5 * (self.sigma[:, None] * a) ** 2
+        growth, phase = coming_down(share, both, a, power, cost)
+        still = np.minimum(log_weight + need[:, :, None] + STEP, 0.0)
+        found = still + growth + heights[:, None, None] * phase
+        worst = found.argmax(axis=-1)[..., None]
+        return tuple(np.take_along_axis(x, worst, -1)[..., 0] for x in (found, still))
 
     def spacing(self, power, heights, need):
         """The widest found for which a strip bounds the error of the mesh, for heights up to each
-        of these, by 2 exp(-need): rows of the steps' need; with the step down where the nodes end
-        (``shifted.Shifted.mesh``), whose phase is at most the angle times ``slope``."""
-        slope, small = self._end(power)
+        of these, by 2 exp(-need): rows of the steps' need. Where the windows end its line comes
+        down, and adds little beside that, or beside what they leave out (``_down``)."""
+        spend(TRIES * (SHIFT // 2 + BOUND * len(heights)) * self.ends.size)
+        parts = self.weights, self.share, self.both
+        weight, *others = (np.take_along_axis(x, self.ends, 1) for x in parts)
+        ends = np.log(np.maximum(weight, 1e-300)), *others
         room = need.max(axis=0)
         angle = np.sqrt(room / (self.bend + heights[-1] ** 2 * self.turn))
         angle = np.minimum(np.maximum(angle, 0.6 * room / heights[-1]), 0.5 * ANGLE)
         best, at = np.zeros(need.shape), np.arange(need.shape[1])
         for _ in range(TRIES):
             size = np.maximum(self.log_bounds(power, heights, angle, -1), 0.0)
-            step = heights[:, None] * slope * angle + 0.5 * (self.sigma * angle) ** 2 + small
-            best = np.maximum(best, 2 * pi * self.sigma**2 * angle / np.maximum(need + size, step))
+            down, still = self._down(ends, power, heights, need, angle)
+            best = np.maximum(best, 2 * pi * self.sigma**2 * angle / np.maximum(need + size, down))
             tight = best.argmin(axis=0), at
             bent = size[tight] - heights[tight[0]] * self.pull * angle
             with np.errstate(divide="ignore", invalid="ignore"):
                 factor = np.sqrt(need[tight] / bent)  # where bent is quadratic
+                level = (need + size - still)[tight] / (down - still)[tight]
+                factor = np.where(down[tight] > 0, np.fmin(factor, level), factor)
             angle = np.minimum(np.clip(np.nan_to_num(factor, nan=3.0), 0.3, 3.0) * angle, ANGLE)
         return best.min(axis=0)

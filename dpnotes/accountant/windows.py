@@ -126,6 +126,15 @@ class Mesh(NamedTuple):
                 index = index + gap[steps, None] * (at >= before[steps, None])
         return self.way * self.spacing[steps, None] * index, inside
 
+    def ends(self, steps):
+        """Places of the first and the last node of these steps, and of those beside gaps, as rows;
+        where there are fewer, the first again."""
+        gap = self.gaps[:, steps] > 0
+        beyond = np.where(gap, self.before[:, steps], 0.0)[gap.any(axis=1)]
+        last = self.count[steps] - 1
+        places = [np.zeros_like(last), last, *beyond, *np.maximum(beyond - 1, 0.0)]
+        return np.array(places).astype(int).T
+
 
 def mesh(spans, spacing, way):
     """The Mesh of these intervals; from the upper end down for way -1."""

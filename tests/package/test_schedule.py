@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpnotes as dp
-from dpnotes.accountant import contour, schedule, strips, windows
+from dpnotes.accountant import contour, rows, schedule, shifted, strips, windows
 from dpnotes.accountant.direction import Direction
 from dpnotes.accountant.privacy_loss import PrivacyLoss
 from dpnotes.accountant.sampled_gaussian import SampledGaussian
@@ -117,6 +117,113 @@ def test_a_mesh_that_is_too_wide_is_noticed(monkeypatch, side):
 
     check(1.0)
     must_fail(check, 1.5)
+
+
+def rare(n, sigma, rate, k):
+    """Small rates, where lines are long: geometric between these ends."""
+    ends = [np.geomspace(*x, n) for x in (sigma, rate, k)]
+    steps = [SampledGaussian(*x) for x in zip(*(x.tolist() for x in ends[:2]), strict=True)]
+    return list(zip(steps, ends[2].astype(int).tolist(), strict=True))
+
+
+def at_the_ends(ends, sigma, power, height, need, angle):
+    """log of how much larger than on the real line, or than allowed, the integrand is beside it."""
+    log_weight, t, both = ends
+    growth = 0.5 * min(power, 0.0) * np.log1p(-4 * both * np.sin(angle / 2) ** 2)
+    phase = np.angle(1 + t * np.expm1(1j * angle))
+    small = np.minimum(log_weight + need + strips.STEP, 0.0)
+    return small + growth + height * phase + 0.5 * (sigma[:, None] * angle) ** 2
+
+
+@pytest.mark.parametrize("power", [-90.0, -3.0, 4.0])
+def test_a_step_down_is_bounded_at_all_smaller_angles(power):
+    """In proportion to the angle: so that what bounds it at the top bounds all of the way."""
+    rng = np.random.default_rng(31)
+    sigma, n = 10 ** rng.uniform(-0.5, 0.5, 400), 400
+    t = np.concatenate([rng.random((n, 1)), 10 ** rng.uniform(-6, 0, (n, 1))], axis=1)
+    ends = rng.uniform(-90, -30, (n, 2)), t, t * (1 - t)
+    block = strips.Tilted(np.arange(n), *ends, sigma, *np.zeros((3, n)), np.zeros((n, 2), int))
+    heights, need = np.array([0.0, 3.0, 200.0]), rng.uniform(15, 60, (3, n))
+    angle = rng.choice([0.03, 0.5, 1.5, shifted.ANGLE], n)
+    down, still = block._down(ends, power, heights, need, angle)
+
+    def check(down):
+        for part in (0.003, 0.3, 0.6, 0.9, 0.99, 1.0):
+            for j, height in enumerate(heights):
+                given = ends, sigma, power, height, need[j][:, None], part * angle[:, None]
+                at_most(at_the_ends(*given).max(axis=1), part * down[j], rtol=1e-10, atol=1e-9)
+
+    check(down)
+    must_fail(check, down - 1e-6 * np.abs(down))  # attained by shares above a half
+    holds(still <= np.minimum(down, 0.0), "the part at no height is allowed")
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_ends_of_windows_are_the_first_and_the_last_nodes_and_those_beside_gaps(side):
+    whole, gaps = schedule.schedule(drawn("wild", 31, side=side)), 0
+    for c in (2.0, 40.0, 3e3, 3e4):
+        mesh = whole._mesh(c)
+        for i in range(len(whole.k)):
+            x, inside = mesh.points(np.array([i]))
+            beside = np.flatnonzero(np.abs(np.diff(x[inside])) > 1.5 * mesh.spacing[i])
+            expected = {0, int(inside.sum()) - 1, *beside.tolist(), *(beside + 1).tolist()}
+            assert set(mesh.ends(np.array([i]))[0].tolist()) == expected
+            gaps += len(beside)
+    assert gaps > 3 or side < 0  # where the integrand has one peak
+
+
+def test_where_windows_end_costs_few_nodes(monkeypatch):
+    """Rates are small and lines long: a bound that asks for more than the strip does (it once
+    allowed exp(-50) for each step, at heights where all others together leave exp(-30)) made such
+    meshes up to half as fine again, and too dear."""
+
+    def nodes(parts, c):
+        whole, band = schedule.schedule(parts), 1.0
+        while whole.ceiling(c)(band) > -33:
+            band *= 1.5
+        return whole._line_mesh(c, band)[0].count.sum()
+
+    for parts, c in [
+        (rare(24, (1.5, 5.0), (2e-6, 8e-5), (1, 1)), 28.0),
+        (rare(8, (0.9, 1.2), (1e-5, 1e-4), (1e4, 1)), 10.0),
+    ]:
+        found = nodes(parts, c)
+        with monkeypatch.context() as patch:
+            patch.setattr(strips, "STEP", -1e9)  # all is allowed
+            assert found <= 1.1 * nodes(parts, c)
+
+
+def test_delta_at_zero_of_small_rates_is_sharp():
+    """The truth is from plain sums over outcomes, in both directions: they share delta(0)."""
+    for parts, true in [
+        (rare(24, (1.5, 5.0), (2e-6, 8e-5), (1, 1)), 1.466866992e-5),
+        (rare(20, (0.9, 1.2), (1e-6, 1e-4), (1e4, 1)), 2.2095411967e-4),
+    ]:
+        low, high = run_of(parts).delta_interval(0.0)
+        at_most(low, true * (1 + 1e-7))
+        at_most(true * (1 - 1e-7), high)
+        at_most(high - low, 1e-7 * high)
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_no_more_work_is_charged_than_there_are_nodes(monkeypatch, side):
+    """A large tilt, whose nodes were counted beyond the end of all, once used up a whole query."""
+    whole = schedule.schedule(
+        [
+            (step if side > 0 else step.flipped(), k)
+            for step, k in rare(20, (0.9, 1.2), (1e-6, 1e-4), (1, 1))
+        ]
+    )
+    charged, entries = [], []
+    monkeypatch.setattr(rows, "spend", charged.append)
+    measure, tilts = rows.derivatives, np.geomspace(1.0, 1e6, 28)
+
+    def counted(law):
+        entries.append(law.loss.size)
+        return measure(law)
+
+    whole._table(tilts, counted, whole._rough)
+    at_most(sum(charged), rows.TABLE * len(tilts) * sum(entries))
 
 
 @pytest.mark.parametrize("side", [1, -1])

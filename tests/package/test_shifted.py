@@ -67,6 +67,24 @@ def test_the_best_angle_of_the_grid_is_found():
             equal(found.ceiling(y), least, rtol=1e-9, atol=1e-13)
 
 
+@pytest.mark.parametrize("power", [-300.0, -1.0, 0.0, 5.0])
+def test_what_bounds_a_line_that_comes_down_does_not_decrease_over_the_angle(power):
+    share = np.concatenate([np.geomspace(1e-9, 0.5, 60), 1 - np.geomspace(1e-9, 0.5, 60)])[:, None]
+
+    def check(bound, angle):
+        angles = np.linspace(1e-3, angle, 500)
+        given = share, share * (1 - share), angles, power, 0.7 * angles**2
+        for found, true in zip(bound(*given), shifted.beside(*given), strict=True):
+            at_most(true, found, atol=1e-15)
+            at_most((found / angles)[:, :-1], (found / angles)[:, 1:], rtol=1e-9)
+
+    check(shifted.coming_down, shifted.ANGLE)
+    must_fail(check, shifted.beside, shifted.ANGLE)
+    if power < -1:
+        must_fail(check, lambda *given: (shifted.beside(*given)[0], given[0] * given[2]), 2.3)
+        must_fail(check, shifted.coming_down, 3.1)  # too large an angle
+
+
 @pytest.mark.parametrize("side", [1, -1])
 def test_the_interval_that_needs_no_search_holds_all(side):
     for step, c in drawn(200, side, seed=4):
