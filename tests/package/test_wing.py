@@ -1,0 +1,249 @@
+"""What the accountant's modules promise, piece by piece: bounds that no answer shows, for the
+answer has room, or another method is narrower.
+
+Each is compared with a closed form, with many digits, or with the sum it bounds; none has noise.
+"""
+
+from fractions import Fraction
+from math import erfc, exp, inf, log, pi, sqrt
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import dpnotes as dp
+from dpnotes.accountant import (
+    certain,
+    contour,
+    enclosure,
+    finite_sums,
+    inversion,
+    jumps,
+    laplace_sums,
+    lattice,
+    two_losses,
+    work,
+)
+from dpnotes.accountant.laplace import Laplace
+from dpnotes.accountant.law import EPS
+from dpnotes.accountant.one_step import gaussian_log_delta
+from dpnotes.accountant.sampled_gaussian import SampledGaussian
+from dpnotes.accountant.step import Finite, Gaussian
+
+# ------------------------------------------------------------------------------------- enclosures
+
+
+@pytest.mark.parametrize(
+    ("found", "share", "wide"),
+    [(None, 1e9, True), ((1.0, 2.0, 3.0), 1.0, False), ((1.0, 2.0, 3.0), 0.99, True)]
+    + [((0.0, np.nan, 1.0), 1.0, True), ((2.9, 3.0, 4.0), 0.35, True)],
+)
+def test_an_enclosure_is_wide_relative_to_its_value(found, share, wide):
+    assert enclosure.is_wide(found, share) is wide
+
+
+@pytest.mark.parametrize(
+    ("tight", "high", "value"), [(0.0, 3.0, 3.0), (0.99, 3.0, 3.0), (1.0, 3.0, 2.0), (0.0, inf, 2)]
+)
+def test_the_value_is_the_safe_end_unless_it_is_tight_or_has_none(tight, high, value):
+    assert enclosure.safe((1.0, 2.0, high), tight) == (1.0, value, high)
+
+
+# ------------------------------------------------------------------------------------ what is left
+
+
+def many_gaussians(rounds, mu):
+    """As parts, and the one Gaussian that they compose to."""
+    return ((Gaussian(mu), rounds),), sqrt(rounds) * mu
+
+
+def test_what_is_left_holds_delta_and_says_something():
+    """Against the closed form: near 1, in the middle, and far out."""
+    for rounds, mu, epsilon in [(1000, 0.5, 0.0), (1000, 0.5, 5.0), (400, 0.05, 1.0), (9, 1, 40)]:
+        parts, total = many_gaussians(rounds, mu)
+        truth = exp(gaussian_log_delta(total, epsilon))
+        low, value, high = certain.delta(parts, epsilon)
+        assert low <= truth <= value == high
+        assert high <= 20 * truth  # Chernoff's bound lacks a factor of about sqrt(2 pi) c sd
+        missing = 0.5 * erfc((total / 2 - epsilon / total) / sqrt(2))
+        if missing < 1e-3:  # 1 - delta is at most P(L < e) + e^e Q(L > e)
+            assert 1 - low <= 100 * missing + 1e-15
+
+
+def test_what_is_left_holds_epsilon_and_is_finite():
+    for rounds, mu, epsilon in [(400, 0.05, 1.0), (9, 1.0, 20.0)]:
+        parts, total = many_gaussians(rounds, mu)
+        target = float(gaussian_log_delta(total, epsilon))
+        low, value, high = certain.epsilon(parts, target)
+        assert low <= epsilon <= value == high < 1.6 * epsilon
+
+
+def test_a_loss_without_spread_has_a_place_for_its_lines():
+    assert np.isfinite(contour.scale(((Finite((0.0,), (0.0,)), 3),), 1))
+
+
+# ------------------------------------------------------------------------------- sums of few terms
+
+
+def test_a_sum_whose_terms_all_round_down_is_held():
+    """1 and six times 0.45 units: floats add up to 1, and the truth is 2.7 units more."""
+    weight = np.array([1.0] + [0.45 * EPS] * 6)
+    low, high = (finite_sums._sum(np.zeros(7), weight, lambda: np.log(weight), s) for s in (-1, 1))
+    assert weight.sum() == 1
+    assert Fraction(low) <= sum(map(Fraction, weight.tolist())) <= Fraction(high)
+    assert high - low <= 60 * EPS
+
+
+def test_the_epsilon_of_all_that_can_be_lost_is_finite():
+    """delta(e) is 1 at -inf alone: the inverse there is as far down as floats tell."""
+    found = finite_sums.curve(np.array([-1.0, 1.0]), -np.log1p(np.exp([1.0, -1.0])))
+    assert -1e3 < found.epsilon(0.0) < -30
+
+
+def test_digits_of_a_sum_are_doubled_where_it_cancels_to_nothing():
+    """40 steps of scale 1e-4 near the least loss: terms of 1e170 add up to what underflows."""
+    found = laplace_sums.sums(((Laplace(1e-4), 40),))
+    assert found._noise_rest(Fraction(-399960)) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize("scale, rounds, epsilon", [(0.02, 6, 299.0), (1.0, 3, 1.5), (0.05, 12, 9)])
+def test_a_sum_of_laplace_steps_is_its_own_reverse(scale, rounds, epsilon):
+    """1 - delta(-e) = exp(-e) (1 - delta(e)): far down the terms cancel to 1e-130."""
+    found = laplace_sums.sums(((Laplace(scale), rounds),))
+    below, above = (found._noise_rest(Fraction(e))[1] for e in (-epsilon, epsilon))
+    assert below == pytest.approx(exp(-epsilon) * above, rel=1e-14)
+
+
+def test_laplace_steps_beside_many_finite_losses_are_left_to_others():
+    losses = np.linspace(-1.0, 1.0, 1000)
+    step = Finite(tuple(losses.tolist()), tuple(np.full(1000, -log(1000.0)).tolist()))
+    assert laplace_sums.sums(((Laplace(1.0), 1),)) is not None
+    assert laplace_sums.sums(((Laplace(1.0), 1), (step, 1))) is None
+
+
+# -------------------------------------------------------------------------------------- two losses
+
+
+def coin(epsilon):
+    return dp.randomized_response(epsilon)._parts[0][0]
+
+
+def test_a_geometric_series_that_does_not_fall_is_1():
+    assert two_losses._series(-5.0, 0.0) == two_losses._series(-5.0, 0.1) == 1.0
+    exact = exp(-5.0) * exp(-0.1) / (1 - exp(-0.1))
+    assert exact <= two_losses._series(-5.0, -0.1) <= 1.01 * exact
+
+
+def test_rivals_of_the_nodes_stay_where_a_tail_is_at_most_1():
+    """Tilts up to 8 either way: t <= 1 allows them down to 0, and r from -h to 0."""
+    right = two_losses.aliases(lambda w: 0.0, 8.0, 1.0, 5.0, 1, 3.0)
+    assert right == pytest.approx(1.1 * exp(1e-3) * (exp(-8 * 3) + exp(-1 * 3)), rel=1e-12)
+    left = two_losses.aliases(lambda w: 0.0, 8.0, -1.0, 5.0, -1, 3.0)
+    assert left == pytest.approx(1.1 * exp(1e-3) * (exp(-1 * 3) + exp(-4 * 3)), rel=1e-12)
+
+
+def test_quotients_of_the_terms_beside_a_window():
+    method = two_losses.Binomial(coin(0.3), 30_000)
+    law = binom(30_000, 1 / (1 + exp(-0.3)))
+    for n in (100, 15_000, 29_000):
+        down = law.logpmf(n - 1) - law.logpmf(n)
+        up = law.logpmf(n + 1) - law.logpmf(n)
+        assert method._fall(n, -1, 1) == pytest.approx(down, abs=1e-8)
+        assert method._fall(n, 1, 1) == pytest.approx(up, abs=1e-8)
+        assert method._fall(n, 1, -1) == pytest.approx(up - method.gap, abs=1e-8)
+
+
+def test_a_window_left_of_the_mean_goes_on_beyond_it():
+    """At e = 0 ten deviations left of the mean: all of the law is in the sum."""
+    low, high = two_losses.Binomial(coin(0.01), 4_000_000).tail(0.0)
+    assert high - low <= 1e-10
+
+
+def test_phases_of_the_nodes_are_in_their_error():
+    """One loss in a hundred, 1e10 rounds: at an angle of one deviation the phase is a difference of
+    two numbers of 5e5, each right to 4 units."""
+    k, p = 10**10, 0.01
+    method = two_losses.Binomial(dp.finite([1 - p, p], [0.9901, 0.0099])._parts[0][0], k)
+    n, turned = int(k * p + 2e4), (0.5 - p) * k / sqrt(k * p * (1 - p))
+    epsilon = method.step.losses[0] * (k - n) + method.step.losses[1] * n
+    assert method.nodes(epsilon, 1, n)[1] >= 8 * EPS * turned
+
+
+# --------------------------------------------------------------------------------- lines and jumps
+
+
+class Flat:
+    """A line whose sum is the same at every epsilon."""
+
+    def __init__(self, log_tail, above=0.0, below=0.0):
+        self.found = log_tail, 0.0, above, below
+
+    def sums(self, epsilon):
+        return self.found
+
+
+def test_a_tail_that_underflows_is_not_said_to_be_0():
+    low, _, high = inversion.contour_delta(Flat(-800.0), 1, 1.0)
+    assert low == 0 < high < 1e-300
+    low, value, high = inversion.contour_delta(Flat(-1.0, 1e-3, 2e-3), 1, 1.0)
+    assert low == pytest.approx(exp(-1) * 0.998) and high == pytest.approx(exp(-1) * 1.001)
+    low, value, high = inversion.contour_delta(Flat(-1.0, 1e-3, 2e-3), -1, 1.0)
+    assert low == pytest.approx(1 - exp(-1) * 1.001) and high == pytest.approx(1 - exp(-1) * 0.998)
+    assert value == high and inversion.contour_delta(Flat(-1.0, 0.03), 1, 1.0) is None
+
+
+def test_the_tail_of_few_is_that_of_all_where_nothing_jumps():
+    parts = ((Laplace(1.0), 30),)
+    found = jumps.log_tail_of_few(parts, 15.0)
+    assert found == pytest.approx(log(dp.laplace(1.0).compose(30).delta(15.0)), abs=0.1)
+
+
+def test_terms_are_charged_before_they_are_made():
+    """For one step and for all together: as many as there are counts of its jumps."""
+    step, room = SampledGaussian(1.0, 0.01), -40.0 - jumps.NOTHING
+    few, *others = jumps.classes(step, 50, 0.5, 10.0, room - log(50))
+    ways = np.prod([len(jumps._counts(jump, 50, room)[0]) for jump in others])
+    with work.limited(1e9):
+        jumps.split(((step, 50),), 0.5, 10.0, -40.0)
+        assert 1e9 - work.left() == 2 * (jumps.CHOICE * ways + work.CALL)
+
+
+# ----------------------------------------------------------------------------------------- lattices
+
+
+def test_the_bounds_of_a_lattice_of_coins_hold_the_exact_sum():
+    """All losses lie on it, so that only round-off is left."""
+    parts = ((coin(0.1), 50),)
+    spread = lattice.spread(parts, contour.saddle_at(parts, 1, 0.5))
+    for epsilon in (0.0, 0.53, 1.0):
+        low, value, high = spread.log_bounds(epsilon)
+        exact = log(finite_sums.enumerated(parts).delta(epsilon)[1])
+        assert low <= value <= high and low - 1e-13 <= exact <= high + 1e-13
+        assert high - low <= 2e-8
+
+
+def test_mass_far_out_is_seen_to_be_wrapped():
+    """Twice 1 beyond a loss of 40, where round-off says exp(-70)."""
+    grid = lattice.Grid(1.0, 1.0, 64, 10, 80.0, 100.0)
+    log_p = np.where(grid.loss == 50, log(2.0), -np.inf)
+    with pytest.raises(ArithmeticError, match="wrapped"):
+        lattice.check_mass(log_p, -30.0, grid, 40.0)
+    lattice.check_mass(log_p - log(2.0), -30.0, grid, 40.0)
+
+
+def test_losses_with_a_common_spacing_to_rounding():
+    """0.1 and 100.1: their quotient is 1001 to 1e-13, not to 1e-15."""
+    step = Finite((-0.1, 0.1, 100.1), (-1.0, -1.0, -1.0))
+    assert lattice.common_spacing(((step, 1),)) == 0.1
+    assert lattice.common_spacing(((Finite((0.1, 0.1 * pi), (-1.0, -1.0)), 1),)) is None
+
+
+def test_what_the_move_to_a_lattice_adds_is_that_of_all_steps():
+    parts = tuple(
+        (dp.subsample(dp.laplace(scale), rate)._parts[0][0], k)
+        for scale, rate, k in [(2.0, 0.1, 3), (1.0, 0.2, 2)]
+    )
+    grid = lattice.window(parts, contour.saddle_at(parts, 1, 0.3))[0]
+    one, other = (lattice.strayed((part,), grid) for part in parts)
+    assert lattice.strayed(parts, grid) == pytest.approx(one + other, rel=1e-12)
+    assert min(one, other) > 0
