@@ -7,6 +7,7 @@ Each is compared with a closed form, with many digits, or with the sum it bounds
 from fractions import Fraction
 from math import erfc, exp, inf, log, pi, sqrt
 
+import mpmath as mp
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -21,6 +22,9 @@ from dpnotes.accountant import (
     jumps,
     laplace_sums,
     lattice,
+    law,
+    moments,
+    one_step,
     two_losses,
     work,
 )
@@ -271,3 +275,98 @@ def test_the_ceiling_of_sampled_laplace_noise_is_the_variation_of_its_density(
     for height in (300.0 * variation, 1e4 * variation):
         exact = np.exp(ends).sum() / 2 + variation / height
         assert exact * (1 - 1e-9) <= exp(step.ceiling(c)(height)) <= exact * (1 + 1e-6)
+
+
+# ----------------------------------------------------------------------------------------- moments
+
+
+def test_terms_beyond_the_floats_have_a_size():
+    """With K far below 0 a term of its moment may be e^800: the cap is e^600, and no overflow."""
+    found = law.excess_terms(np.array([0.0, 0.0, -50.0]), np.array([800.0, 20.0, 40.0]))
+    assert found == pytest.approx([exp(600), exp(20) - 21, exp(-10)])
+
+
+@pytest.mark.parametrize("c", [0.01, 0.5, 5.0, 40.0, -0.5])
+def test_moments_at_many_tilts_are_those_at_one(c):
+    one = SampledGaussian(1.0, 0.01).law(5.0, 0.0)
+    exact = float(law.log_moment(one, c))
+    cumulant, noise = moments.Moments(None, one).at(c)
+    assert cumulant == pytest.approx(exact, rel=1e-14)
+    assert noise == pytest.approx(law.moment_noise(one, c, exact), rel=1e-6)
+
+
+def test_the_moment_of_a_small_mass_is_no_difference_from_1():
+    one = SampledGaussian(1.0, 0.01).law(5.0, 0.0)
+    rare = one._replace(log_p=one.log_p - 40.0, infinite=1 - exp(-40.0))
+    exact = float(law.log_sum_exp(one.log_p + 2 * one.loss)) - 40
+    assert moments.Moments(None, rare).at(2.0) == (pytest.approx(exact, rel=1e-14), 0.0)
+
+
+# ------------------------------------------------------------------------------- one step, closed
+
+
+@pytest.mark.parametrize(
+    "mu, epsilon", [(0.01, 0.0), (0.29, 1.0), (0.31, 1.0), (5.0, 3.0), (40, 9)]
+)
+def test_closed_forms_are_held_by_their_bounds(mu, epsilon):
+    """Phi(a) - e^epsilon Phi(a - mu) to 60 digits; and the width is what the round-off says."""
+    single = one_step.Single(Gaussian(mu))
+    with mp.workdps(60):
+        a = mp.mpf(mu) / 2 - mp.mpf(epsilon) / mp.mpf(mu)
+        exact = mp.ncdf(a) - mp.exp(mp.mpf(epsilon)) * mp.ncdf(a - mp.mpf(mu))
+        low, high = (mp.mpf(single.log_bound(epsilon, way)) for way in (-1, 1))
+        assert low <= mp.log(exact) <= high
+        assert mp.log(exact) - low >= 0.8 * one_step.ROUNDING * (1 + abs(mp.log(exact)))
+    assert float(high - low) <= 3e-14 * (1 + abs(log(exact))) + 16 * EPS * (epsilon + mu**2)
+
+
+# -------------------------------------------------------------------------------- the inverse
+
+
+@pytest.mark.parametrize("delta", [0.9, 0.51, 0.5, 1e-6])
+def test_epsilon_of_an_integral_is_that_of_the_gaussian(delta):
+    """Also for delta above a half, where 1 - delta is integrated on the other side of 0."""
+    low, value, high = inversion.Integral(((Gaussian(0.5), 100),)).epsilon(delta)
+    exact = one_step.gaussian_epsilon(5.0, delta)
+    assert low <= exact * (1 + 1e-13) and exact * (1 - 1e-13) <= value <= high
+    assert high - low <= 1e-9 * exact
+
+
+def test_whether_no_epsilon_is_needed_is_asked_where_delta_at_0_is_near():
+    one = inversion.Integral(((Gaussian(0.01), 100),))  # delta(0) is 0.04
+    assert one._may_need_none(0.05) and not one._may_need_none(0.001)
+
+
+def asked_for(monkeypatch, found):
+    """The epsilons at which lines are drawn when Newton's method returns these."""
+    asked, found = [], iter(found)
+
+    def newton(line, side, epsilon, target):
+        asked.append(epsilon)
+        return next(found)
+
+    monkeypatch.setattr(inversion, "newton", newton)
+    monkeypatch.setattr(inversion, "certify", lambda line, side, value, target: (0.0, value, 99.0))
+    return asked
+
+
+def test_a_line_too_far_out_is_drawn_again_half_way_back(monkeypatch):
+    parts = ((Gaussian(0.5), 9),)
+    asked = asked_for(monkeypatch, [(8.0, "moved"), (8.0, "beyond"), (5.0, "found")])
+    assert inversion.contour_epsilon(parts, 1, log(1e-5))[0] == (0.0, 5.0, 99.0)
+    assert asked[1:] == [8.0, pytest.approx(0.5 * (asked[0] + 8.0))]
+
+
+def test_lines_of_jumps_are_drawn_again_where_newton_moved_far(monkeypatch):
+    monkeypatch.setattr(jumps, "first_epsilon", lambda *_: 8.0)
+    monkeypatch.setattr(jumps, "draw", lambda *_: Flat(-1.0))
+    for found, draws in [
+        ([(2.0, "found"), (2.1, "found")], [8.0, 2.0]),
+        ([(30.0, "found"), (30.0, "found")], [8.0, 30.0]),
+        ([(8.0, "beyond"), (4.0, "found")], [8.0, 4.0]),
+        ([(7.9, "found")], [8.0]),
+        ([(8.0, "unknown")], [8.0]),
+    ]:
+        asked = asked_for(monkeypatch, found)
+        inversion.jumps_epsilon((), -3.0)
+        assert asked == draws
