@@ -16,6 +16,7 @@ import dpnotes as dp
 from dpnotes.accountant import (
     certain,
     contour,
+    discrete_gaussian,
     enclosure,
     finite_sums,
     inversion,
@@ -23,8 +24,12 @@ from dpnotes.accountant import (
     laplace_sums,
     lattice,
     law,
+    mixtures,
     moments,
+    near,
     one_step,
+    symmetrised,
+    tradeoff,
     two_losses,
     work,
 )
@@ -33,6 +38,7 @@ from dpnotes.accountant.law import EPS
 from dpnotes.accountant.one_step import gaussian_log_delta
 from dpnotes.accountant.sampled_gaussian import SampledGaussian
 from dpnotes.accountant.step import Finite, Gaussian
+from dpnotes.accountant.symmetrised import SymmetrisedGaussian
 
 # ------------------------------------------------------------------------------------- enclosures
 
@@ -370,3 +376,141 @@ def test_lines_of_jumps_are_drawn_again_where_newton_moved_far(monkeypatch):
         asked = asked_for(monkeypatch, found)
         inversion.jumps_epsilon((), -3.0)
         assert asked == draws
+
+
+def test_epsilon_beside_infinite_losses_has_an_upper_end():
+    """A loss that is infinite with a chance of 0.1, else log 0.9, and a Gaussian."""
+    run = dp.finite([0.9, 0.1], [1.0, 0.0]) + dp.gaussian(1.0)
+    exact = one_step.gaussian_epsilon(1.0, 0.1 / 0.9) + log(0.9)
+    low, high = run.epsilon_interval(0.2)
+    assert low <= exact <= high <= low + 1e-11
+
+
+@pytest.mark.parametrize("delta", [1e-3, 0.03, 1e-9])
+def test_epsilon_of_one_step_against_its_mixture_inverts_delta(delta):
+    step = SampledGaussian(1.0, 0.1, -1)
+    assert one_step.log_delta(step, one_step.epsilon(step, delta)) == pytest.approx(log(delta))
+
+
+def test_delta_beyond_all_losses_is_exactly_0():
+    assert one_step.Single(Laplace(1.0)).delta(1.5) == (0.0, 0.0, 0.0)
+
+
+# ------------------------------------------------------------------------------ discrete Gaussians
+
+
+@pytest.mark.parametrize("sigma", [0.25, 0.7, 0.99, 1.0, 1.3])
+@pytest.mark.parametrize("a", [1e-6, 0.3, 0.5, 1.4])
+def test_a_shifted_sum_of_a_discrete_gaussian(a, sigma):
+    """To 1e-13 from sigma = 1 on; below, to the round-off of (a/sigma)^2, what K is a sum with."""
+    with mp.workdps(50):
+
+        def log_sum(off):
+            n = range(-40, 41)
+            return mp.log(mp.fsum(mp.exp(-((i - off) ** 2) / (2 * mp.mpf(sigma) ** 2)) for i in n))
+
+        exact = float(log_sum(mp.mpf(a)) - log_sum(0))
+    near = a - round(a)
+    room = 1e-13 * abs(exact) if sigma >= 1 else 8 * EPS * (near / sigma) ** 2
+    assert abs(discrete_gaussian.log_shift(np.array(a), sigma) - exact) <= room
+
+
+# ---------------------------------------------------------------------------------------- mixtures
+
+
+def mixture():
+    steps = SampledGaussian(1.0, 0.01), Gaussian(0.5)
+    return mixtures.Mixture(steps, np.array([[3.0, 1.0], [1.0, 2.0]]), np.array([-1.0, 0.2]))
+
+
+def test_derivatives_of_a_mixture_are_those_of_its_cumulant():
+    z, h = np.array([0.5, 2.0, 6.0]), 1e-3
+    value, mean, variance = mixture().derivatives(z)
+    below, above = mixture().cumulant(z - h), mixture().cumulant(z + h)
+    assert value == pytest.approx(mixture().cumulant(z), abs=1e-14)
+    assert mean == pytest.approx((above - below) / (2 * h), abs=1e-7)
+    assert variance == pytest.approx((above - 2 * value + below) / h**2, abs=1e-7)
+
+
+def test_the_round_off_of_a_mixture_is_no_less_than_that_of_a_term():
+    """Each term is exp of a number K, right to 8 EPS of it and to what its steps say."""
+    one = mixture()
+    for c in (0.5, 2.0, 6.0):
+        each = [
+            noise + 8 * abs(log + one.counts[t] @ [step.cumulant_at(c) for step in one.steps])
+            for t, log in enumerate(one.logs)
+            for noise in [one.counts[t] @ [step.cumulant_noise(c) for step in one.steps]]
+        ]
+        assert one.cumulant_noise(c) >= max(each) * (1 - 1e-12)
+
+
+def test_a_table_goes_on_to_the_saddle_points_of_gentle_terms():
+    """One term may be tilted up to 50, the other's place is at 850."""
+    steep, gentle = SampledGaussian(1.0, 0.01), SampledGaussian(10.0, 0.01)
+    table = mixtures.Table((((steep, 1),), ((gentle, 1),)), 0.1)
+    saddle = contour.saddle_at(((gentle, 1),), 1, 0.1)[0]
+    assert steep.tilt_limit(800.0) < 60 < 500 < saddle
+    assert table.home(1) == pytest.approx(saddle, rel=0.1)
+
+
+# ------------------------------------------------------------------------------------- trade-offs
+
+
+def test_a_tail_beside_infinite_losses_is_scaled_by_what_is_kept():
+    one = near.Missed(None, None, 1, log(0.9))
+    assert 0.72 * (1 - 1e-13) <= one.rest(0.2, 1.0, 0.0) < 0.72
+    other = near.Missed(None, None, -1, log(0.9))
+    assert 0.71 * (1 - 1e-13) <= other.rest(0.8, None, 0.01) < 0.71
+
+
+def test_bounds_of_a_line_are_its_tails_and_their_errors(monkeypatch):
+    found = tuple(map(np.array, ([-1.0, -2.0], [0.0, 0.0], [1e-9, 1.0], [2e-9, 0.0])))
+    monkeypatch.setattr(near.array_sums, "sums", lambda line, epsilon: found)
+    for side, bound in ((1, exp(-1) * (1 + 1e-9)), (-1, exp(-1) * (1 - 2e-9))):
+        one = near._from_line(None, side, 0.0, 1e-8)
+        assert one.tails(None)[0] == exp(-1) and np.isnan(one.tails(None)[1])
+        assert one.bounds(None)[0] == pytest.approx(bound, rel=1e-15)
+
+
+def around(monkeypatch, bound):
+    """The best line at 0.3 where all delta are said to be 0.2, and no more than ``bound``."""
+    drawn = near.Missed(lambda e: 0 * e + 0.2, lambda e: 0 * e + bound, 1)
+    monkeypatch.setattr(near, "missed", lambda way, epsilon: drawn)
+    return tradeoff._around(None, None, np.array([0.3]), -1.0, 1.0)
+
+
+def test_a_line_of_the_trade_off_is_rounded_down(monkeypatch):
+    """exp(e) (1 - alpha - delta) at e = 0: the product is right to 4 units, the difference to 2."""
+    height, e, _ = around(monkeypatch, 0.2)
+    assert abs(e[0]) < 1e-12 and 0.5 - 1e-14 <= height[0] <= 0.5 - 4 * EPS
+
+
+def test_a_line_that_its_bound_does_not_confirm_is_drawn_anew(monkeypatch):
+    height, _, settled = around(monkeypatch, 0.3)
+    assert height[0] == pytest.approx(0.4) and not settled[0]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        dp.laplace(1.0).compose(3),
+        dp.subsample(dp.gaussian(1.0), 0.1).compose(20),
+        dp.randomized_response(1.0).compose(5),
+        dp.randomized_response(1.0).compose(5) + dp.gaussian(1.0),
+    ],
+)
+def test_a_trade_off_ends_at_1_and_0(run):
+    first, middle, last = run.tradeoff([0.0, 0.5, 1.0])
+    assert first == 1 and 0 < middle < 0.5 and last == 0
+
+
+# --------------------------------------------------------------------------------- what is charged
+
+
+def test_the_symmetrised_law_is_charged_and_its_work_is_its_nodes():
+    step = SymmetrisedGaussian(1.0, 0.1)
+    with work.limited(1e9):
+        step._law(np.linspace(0.1, 1.0, 500), np.ones(500))
+        assert 1e9 - work.left() == symmetrised.VALUE * 500 + work.CALL
+    nodes = len(step.law(1.0, 0.0).loss)
+    assert nodes <= step.work(1.0, 0.0) <= 1.2 * nodes
