@@ -4,6 +4,7 @@ answer has room, or another method is narrower.
 Each is compared with a closed form, with many digits, or with the sum it bounds; none has noise.
 """
 
+import sys
 from fractions import Fraction
 from math import erfc, exp, inf, log, pi, sqrt
 
@@ -16,6 +17,7 @@ import dpnotes as dp
 from dpnotes.accountant import (
     certain,
     contour,
+    convolution,
     discrete_gaussian,
     enclosure,
     finite_sums,
@@ -24,10 +26,14 @@ from dpnotes.accountant import (
     laplace_sums,
     lattice,
     law,
+    lines,
+    many,
     mixtures,
     moments,
     near,
     one_step,
+    phases,
+    rows,
     symmetrised,
     tradeoff,
     two_losses,
@@ -35,10 +41,14 @@ from dpnotes.accountant import (
 )
 from dpnotes.accountant.laplace import Laplace
 from dpnotes.accountant.law import EPS
+from dpnotes.accountant.lines import Line
 from dpnotes.accountant.one_step import gaussian_log_delta
 from dpnotes.accountant.sampled_gaussian import SampledGaussian
 from dpnotes.accountant.step import Finite, Gaussian
 from dpnotes.accountant.symmetrised import SymmetrisedGaussian
+
+search = sys.modules["dpnotes.accountant.calibrate"]  # its name is the function's
+
 
 # ------------------------------------------------------------------------------------- enclosures
 
@@ -445,11 +455,11 @@ def test_the_round_off_of_a_mixture_is_no_less_than_that_of_a_term():
 
 
 def test_a_table_goes_on_to_the_saddle_points_of_gentle_terms():
-    """One term may be tilted up to 50, the other's place is at 850."""
-    steep, gentle = SampledGaussian(1.0, 0.01), SampledGaussian(10.0, 0.01)
-    table = mixtures.Table((((steep, 1),), ((gentle, 1),)), 0.1)
-    saddle = contour.saddle_at(((gentle, 1),), 1, 0.1)[0]
-    assert steep.tilt_limit(800.0) < 60 < 500 < saddle
+    """One term may be tilted up to 50, the other's place is at 9e4."""
+    steep, gentle = SampledGaussian(1.0, 0.01), SampledGaussian(100.0, 0.01)
+    table = mixtures.Table((((steep, 1),), ((gentle, 1),)), 0.003)
+    saddle = contour.saddle_at(((gentle, 1),), 1, 0.003)[0]
+    assert steep.tilt_limit(800.0) < 60 < 5e4 < saddle
     assert table.home(1) == pytest.approx(saddle, rel=0.1)
 
 
@@ -472,22 +482,28 @@ def test_bounds_of_a_line_are_its_tails_and_their_errors(monkeypatch):
         assert one.bounds(None)[0] == pytest.approx(bound, rel=1e-15)
 
 
-def around(monkeypatch, bound):
-    """The best line at 0.3 where all delta are said to be 0.2, and no more than ``bound``."""
-    drawn = near.Missed(lambda e: 0 * e + 0.2, lambda e: 0 * e + bound, 1)
-    monkeypatch.setattr(near, "missed", lambda way, epsilon: drawn)
-    return tradeoff._around(None, None, np.array([0.3]), -1.0, 1.0)
+def around(monkeypatch, tails, bounds, at, width):
+    """The best line at 0.3, drawn at this e < 0, where delta and its bounds are these."""
+    monkeypatch.setattr(near, "missed", lambda way, epsilon: near.Missed(tails, bounds, 1))
+    return tradeoff._around(None, None, np.array([0.3]), at, width)
 
 
 def test_a_line_of_the_trade_off_is_rounded_down(monkeypatch):
     """exp(e) (1 - alpha - delta) at e = 0: the product is right to 4 units, the difference to 2."""
-    height, e, _ = around(monkeypatch, 0.2)
+    height, e, _ = around(monkeypatch, lambda e: 0 * e + 0.2, lambda e: 0 * e + 0.2, -1.0, 1.0)
     assert abs(e[0]) < 1e-12 and 0.5 - 1e-14 <= height[0] <= 0.5 - 4 * EPS
 
 
-def test_a_line_that_its_bound_does_not_confirm_is_drawn_anew(monkeypatch):
-    height, _, settled = around(monkeypatch, 0.3)
-    assert height[0] == pytest.approx(0.4) and not settled[0]
+@pytest.mark.parametrize("rough, sure", [(0.0, True), (0.05, False)])
+def test_a_line_that_its_bound_does_not_confirm_is_drawn_anew(monkeypatch, rough, sure):
+    """exp(e) (0.7 - 0.7 exp(e)) is 0.175 at most, and 0.15 if delta may be 0.05 more."""
+
+    def tails(size):
+        return 0.7 * np.exp(-size)
+
+    height, e, settled = around(monkeypatch, tails, lambda e: tails(e) + rough, -0.7, 0.3)
+    assert height[0] == pytest.approx(0.175 - 0.5 * rough, abs=1e-6) and settled[0] == sure
+    assert e[0] == pytest.approx(log(0.5), abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -514,3 +530,160 @@ def test_the_symmetrised_law_is_charged_and_its_work_is_its_nodes():
         assert 1e9 - work.left() == symmetrised.VALUE * 500 + work.CALL
     nodes = len(step.law(1.0, 0.0).loss)
     assert nodes <= step.work(1.0, 0.0) <= 1.2 * nodes
+
+
+# ----------------------------------------------------------------------- lines and their transforms
+
+
+def a_line(rivals):
+    y = np.arange(0.0, 12.0, 0.25)
+    shape = -0.5 * y * y + 1.5j * y
+    return Line(1.0, 8 * pi, y, 1.0, EPS, shape, 0 * y, np.array(rivals, dtype=float), -70.0)
+
+
+def test_a_rival_at_the_place_of_the_line_bounds_no_alias():
+    """It would be bounded by the tail itself, once for each alias, and those don't end."""
+    rivals = [[0.5, 1.4], [0.375, 1.68]]
+    with_own = [[0.5, 1.0, 1.4], [0.375, -99.0, 1.68]]
+    assert a_line(with_own).sums(1.0) == a_line(rivals).sums(1.0)
+
+
+def test_the_values_of_a_line_are_charged_for():
+    line = a_line([[0.5, 1.4], [0.375, 1.68]])
+    with work.limited(1e9):
+        line.sums(1.0)
+        assert 1e9 - work.left() == (lines.VALUE + lines.QUERY) * len(line.y) + 2 * work.CALL
+
+
+@pytest.mark.parametrize("c", [0.5, 5.0, 20.0, 40.0])
+def test_a_line_of_many_laws_is_that_of_each(c):
+    """The same sums in another order, and no smaller an error is claimed."""
+    y = 0.02 * np.arange(200)
+    one = SampledGaussian(1.0, 0.01).law(c, float(y[-1]))
+    value, noise = law.line_of_law(one, c, y)
+    found, error = rows.line(law.Law(one.loss[None], one.log_p[None]), c, y)
+    noise, error = noise * np.exp(value.real), error[0] * np.exp(found[0].real)
+    assert np.all(np.abs(np.exp(found[0]) - np.exp(value)) <= noise + error)
+    assert np.all(error[1:] >= noise[1:]) and np.all(error <= 1.5 * noise + 1e-300)
+
+
+def test_moments_of_rows_and_turns_are_charged_for():
+    one = law.Law(np.ones((3, 50)), np.zeros((3, 50)) - log(50.0))
+    with work.limited(1e9):
+        rows.moment_noise(one, 1.0, np.ones(3))
+        assert 1e9 - work.left() == 2 * law.MOMENT * 150 + work.CALL
+    with work.limited(1e9):
+        phases._products(np.full(50, 0.02), np.ones(50), np.ones(50), np.arange(100.0))
+        per_loss = phases.PRODUCT * 100 + phases.TURN * 10
+        assert 1e9 - work.left() == 50 * per_loss + phases.NODE * 100 + work.CALL
+
+
+def test_turns_by_transforms_are_exact_where_they_are_farthest_from_the_grid():
+    """Half-way between its points the exponent of Taylor's series is pi/4, and the rest 0.01 EPS;
+    twice that would leave 2000 EPS."""
+    y, unit = np.arange(4096.0), 2 * pi / 8192
+    loss, weights = unit * (np.arange(-3, 4) + 0.5), np.full(7, 1 / 7)
+    found, square = phases._transformed(weights, loss, y)
+    exact = np.exp(1j * np.outer(y, loss)) @ weights - 1
+    assert np.abs(found - exact).max() <= EPS * (sqrt(square) + 4)
+
+
+# ---------------------------------------------------------------------------- losses on a lattice
+
+
+def test_laws_that_occur_once_are_joined_and_no_others():
+    a, b = (
+        law.Law(np.array([0.0, 1.0]), np.log([0.3, 0.7])),
+        law.Law(np.array([0.0, 2.0]), np.log([0.4, 0.6])),
+    )
+    often, wide = law.Law(np.arange(9.0), np.zeros(9)), law.Law(np.arange(3000.0), np.zeros(3000))
+    (sums, one), (same, five), (other, six) = convolution.joined(
+        [(a, 1), (often, 5), (b, 1), (often, 6)]
+    )
+    assert (one, five, six) == (1, 5, 6) and same is often and other is often
+    assert sorted(zip(sums.loss.tolist(), np.exp(sums.log_p).round(12).tolist(), strict=True)) == [
+        (0.0, 0.12), (1.0, 0.28), (2.0, 0.18), (3.0, 0.42)
+    ]  # fmt: skip
+    assert [len(each.loss) for each, _ in convolution.joined([(a, 1), (wide, 1)])] == [2, 3000]
+
+
+@pytest.mark.parametrize("mu", [0.5, 3.0])
+@pytest.mark.parametrize("reach", [0.0, 2.0, 60.0, 500.0])
+def test_cells_of_a_gaussian_have_its_mass_and_its_tilted_mass(mu, reach):
+    found = Gaussian(mu).cells(0.01, reach, -inf)
+    assert law.log_sum_exp(found.log_p) == pytest.approx(0.0, abs=1e-12)
+    tilted = law.log_sum_exp(found.log_p + reach * found.loss)
+    assert tilted == pytest.approx(Gaussian(mu).cumulant_at(reach), rel=1e-13, abs=1e-12)
+
+
+def test_the_spread_of_a_loss_is_its_deviation():
+    assert Gaussian(0.25).spread() == 0.25
+    assert Laplace(1e6).spread() == pytest.approx(1e-6, rel=1e-5)  # all but surely +-1e-6
+
+
+# ---------------------------------------------------------------------------- infinite losses
+
+
+def test_epsilon_at_the_very_probability_of_an_infinite_loss():
+    """log 2 is the largest finite loss; below it delta is more than 0.1."""
+    run = dp.finite([0.6, 0.3, 0.1], [0.3, 0.7, 0.0])
+    assert run.epsilon(0.1) == pytest.approx(log(2), rel=1e-12)
+    low, high = run.epsilon_interval(0.1)
+    assert log(2) * (1 - 1e-9) <= low <= log(2) and high == inf
+
+
+def test_the_least_epsilon_is_off_by_the_round_off_of_the_largest_loss():
+    way = dp.laplace(1.0).compose(3)._directions[0]
+    assert way._least_epsilon(1e-300, 3.0, 1e-3) <= 3 - 1e-3
+    assert way._least_epsilon(0.01, 3.0, 0.0) == pytest.approx(3 + log(1 - 0.08), rel=1e-6)
+
+
+def test_the_moment_of_a_rare_large_loss_is_right_to_the_last_digits():
+    """A loss of 31 with a chance of 1e-12: exp(w) - 1 - w is e^31 - 32 there, and 32 is seen."""
+    rare = 1e-12
+    log_p = np.array([np.log1p(-rare), log(rare)])
+    with mp.workdps(50):
+        p = [mp.exp(mp.mpf(float(x))) for x in log_p]
+        loss = float(-mp.log((1 - p[1] * mp.exp(-31)) / p[0]))
+        exact = mp.log(p[0] * mp.exp(mp.mpf(loss)) + p[1] * mp.exp(31))
+    found = moments.Moments(None, law.Law(np.array([loss, 31.0]), log_p)).at(1.0)[0]
+    assert found == pytest.approx(float(exact), rel=1e-14)
+
+
+# ---------------------------------------------------------------------------- curves, calibration
+
+
+def test_an_end_that_is_not_below_the_target_is_not_certified(monkeypatch):
+    """log tail = -e, with a slope that claims more: 1.0 is not where the tail is exp(-0.5)."""
+
+    def sums(line, epsilon):
+        none = np.zeros(len(epsilon))
+        return -epsilon, none + 80.0, none, none
+
+    monkeypatch.setattr(many, "sums", sums)
+    for at, target, sure in [(1.0, -0.5, False), (1.0, -1.5, False), (1.0, -1.0, True)]:
+        found = many._certified(None, 1, np.array([at]), np.array([target]), 1e-9)
+        assert np.isfinite(found).all() == sure
+
+
+@pytest.mark.parametrize("near", [1, 2, 5, 6, 7, 8, 9, 40])
+@pytest.mark.parametrize("step", [1, 2, 3, 50])
+def test_the_most_steps_are_found_from_everywhere(near, step):
+    for rise in (lambda k: k - 7.5, lambda k: -1.0 if k < 8 else inf, lambda k: k**3 - 400.0):
+        assert search._most_steps(rise, near, step) == 7
+
+
+def test_the_least_number_that_is_too_many():
+    assert search._least_too_many(lambda k: 1.0) == 1
+    assert search._least_too_many(lambda k: k - 4.5) == 5
+    assert search._least_too_many(lambda k: k - 900.0) == pytest.approx(900, rel=0.25)
+
+
+def test_a_family_that_refuses_small_numbers_is_no_number_of_steps():
+    def family(sigma):
+        if sigma < 1:
+            raise ValueError("too little noise")
+        return dp.gaussian(sigma)
+
+    exact = dp.calibrate(dp.gaussian, 1.0, 1e-5)
+    assert dp.calibrate(family, 1.0, 1e-5) == pytest.approx(exact, rel=1e-11)
