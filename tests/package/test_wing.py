@@ -6,7 +6,7 @@ Each is compared with a closed form, with many digits, or with the sum it bounds
 
 import sys
 from fractions import Fraction
-from math import erfc, exp, inf, log, pi, sqrt
+from math import erfc, exp, inf, log, pi, sin, sqrt
 
 import mpmath as mp
 import numpy as np
@@ -98,6 +98,12 @@ def test_what_is_left_holds_epsilon_and_is_finite():
         assert low <= epsilon <= value == high < 1.6 * epsilon
 
 
+def test_a_step_of_too_many_losses_says_nothing(monkeypatch):
+    monkeypatch.setattr(finite_sums, "MOST_VALUES", 2)
+    one = certain.single(Finite((-1.0, 0.125, 1.0), (-2.0, -1.0, -1.5)))
+    assert one.delta(0.5) == (0.0, 1.0, 1.0) and one.epsilon(0.5) == (0.0, inf, inf)
+
+
 def test_a_loss_without_spread_has_a_place_for_its_lines():
     assert np.isfinite(contour.scale(((Finite((0.0,), (0.0,)), 3),), 1))
 
@@ -176,8 +182,11 @@ def test_quotients_of_the_terms_beside_a_window():
 
 def test_a_window_left_of_the_mean_goes_on_beyond_it():
     """At e = 0 ten deviations left of the mean: all of the law is in the sum."""
-    low, high = two_losses.Binomial(coin(0.01), 4_000_000).tail(0.0)
+    method = two_losses.Binomial(coin(0.01), 4_000_000)
+    low, high = method.tail(0.0)
     assert high - low <= 1e-10
+    low, high = method.rest(0.0)
+    assert high - low <= 1e-9 * low and high < 1e-10
 
 
 def test_phases_of_the_nodes_are_in_their_error():
@@ -293,6 +302,18 @@ def test_the_ceiling_of_sampled_laplace_noise_is_the_variation_of_its_density(
         assert exact * (1 - 1e-9) <= exp(step.ceiling(c)(height)) <= exact * (1 + 1e-6)
 
 
+def test_beyond_the_range_of_the_loss_a_density_is_spread_over_an_arc():
+    """m (sin x)/x with x = m pi s/((1 + s) peak R), s = y R/(2 pi): the formula, and that it is no
+    less than the modulus of a uniform law."""
+    step = Laplace(0.5, 0.2)
+    reach = step.top() - step.bottom()
+    bound = step._low_ceiling(0.0, 0.0, 1 / reach)
+    for s in (0.5, 1.0, 3.7):
+        x = pi * s / (1 + s)
+        assert bound(2 * pi * s / reach) == pytest.approx(log(sin(x) / x), abs=1e-12)
+        assert exp(bound(2 * pi * s / reach)) >= abs(sin(pi * s) / (pi * s))
+
+
 # ----------------------------------------------------------------------------------------- moments
 
 
@@ -351,6 +372,12 @@ def test_epsilon_of_an_integral_is_that_of_the_gaussian(delta):
 def test_whether_no_epsilon_is_needed_is_asked_where_delta_at_0_is_near():
     one = inversion.Integral(((Gaussian(0.01), 100),))  # delta(0) is 0.04
     assert one._may_need_none(0.05) and not one._may_need_none(0.001)
+
+
+def test_no_line_is_followed_where_delta_is_above_a_half():
+    parts = ((Gaussian(0.5), 100),)
+    assert inversion.followed(parts, 0.0) is None
+    assert inversion.followed(parts, 20.0)(parts) == pytest.approx(gaussian_log_delta(5.0, 20.0))
 
 
 def asked_for(monkeypatch, found):
