@@ -521,6 +521,31 @@ def test_a_line_of_the_trade_off_is_rounded_down(monkeypatch):
     assert abs(e[0]) < 1e-12 and 0.5 - 1e-14 <= height[0] <= 0.5 - 4 * EPS
 
 
+@pytest.mark.parametrize("alpha", [1e-3, 0.2, 0.9])
+def test_lines_from_the_largest_losses_of_both_directions(alpha):
+    """Beyond them delta is 0: f(alpha) >= 1 - alpha e^top, and e^-top (1 - alpha) of the other."""
+    first, second = dp.subsample(dp.laplace(1.0), 0.1).compose(3)._directions
+    tops = [sum(k * step.top() for step, k in way.parts) for way in (first, second)]
+    assert abs(tops[0] - tops[1]) > 0.2
+    for one, other, (top, end) in ((first, second, tops), (second, first, tops[::-1])):
+        exact = max(1 - alpha * exp(end), exp(-top) * (1 - alpha))
+        found = tradeoff._at_tops(one, other, np.array([alpha]))[0]
+        assert exact * (1 - 1e-12) <= found <= exact
+
+
+def test_the_trade_off_of_a_step_that_samples_nearly_all_at_a_small_level():
+    """The t with P(mixture < t) = 1e-6, which 1 - alpha knows to 1e-10 only."""
+    step, alpha = SampledGaussian(0.05, 1 - 1e-9), 1e-6
+    with mp.workdps(40):
+        rate, shift = mp.mpf(step.rate), 1 / mp.mpf(step.sigma)
+
+        def excess(t):
+            return rate * mp.ncdf(t - shift) + (1 - rate) * mp.ncdf(t) - mp.mpf(alpha)
+
+        exact = float(mp.ncdf(-mp.findroot(excess, 15.25)))
+    assert exact * (1 - 5e-12) <= one_step.least_error(step, alpha) <= exact
+
+
 @pytest.mark.parametrize("rough, sure", [(0.0, True), (0.05, False)])
 def test_a_line_that_its_bound_does_not_confirm_is_drawn_anew(monkeypatch, rough, sure):
     """exp(e) (0.7 - 0.7 exp(e)) is 0.175 at most, and 0.15 if delta may be 0.05 more."""
