@@ -659,6 +659,24 @@ def test_laws_that_occur_once_are_joined_and_no_others():
     assert [len(each.loss) for each, _ in convolution.joined([(a, 1), (wide, 1)])] == [2, 3000]
 
 
+def test_a_law_on_a_lattice_keeps_its_mass_under_both_laws():
+    grid = lattice.Grid(1.5, 0.25, 64, -32, 8.0, 16.0)
+    one = law.Law(np.array([-1.0, -0.9, 0.07, 0.2, 1.3]), np.log([0.1, 0.2, 0.3, 0.25, 0.15]))
+    slot, _, low, high, top = convolution.halved(one, grid)
+    index = np.where(slot < 32, slot, slot - 64)
+    low = low * np.exp(top - grid.c * grid.spacing * index)
+    high = high * np.exp(top - grid.c * grid.spacing * (index + 1))
+    assert low + high == pytest.approx(np.exp(one.log_p), rel=1e-14)
+    under_q = np.exp(-0.25 * index) * (low + high * np.exp(-0.25))
+    assert under_q == pytest.approx(np.exp(one.log_p - one.loss), rel=1e-14)
+
+
+def test_the_tilt_of_a_gaussian_is_limited_where_its_tail_is_that_small():
+    step = Gaussian(0.5)
+    found = contour.saddle_for(((step, 1),), 1, -795.0)[0]
+    assert found <= step.tilt_limit(800.0) <= 1.02 * found
+
+
 @pytest.mark.parametrize("mu", [0.5, 3.0])
 @pytest.mark.parametrize("reach", [0.0, 2.0, 60.0, 500.0])
 def test_cells_of_a_gaussian_have_its_mass_and_its_tilted_mass(mu, reach):
