@@ -619,6 +619,20 @@ def test_a_line_of_many_laws_is_that_of_each(c):
     assert np.all(error[1:] >= noise[1:]) and np.all(error <= 1.5 * noise + 1e-300)
 
 
+@pytest.mark.parametrize("c", [0.5, 5.0, 20.0])
+def test_the_error_of_a_line_of_many_laws_is_that_of_its_highest_node(c):
+    """Blocks of 14 heights share a bound: 4 EPS of the sum of min(y abs(L), 2) and of its norm,
+    each term with the size of its exponent, at the last of them."""
+    y = 0.02 * np.arange(196)
+    one = SampledGaussian(1.0, 0.01).law(c, float(y[-1]))
+    found, error = (x[0] for x in rows.line(law.Law(one.loss[None], one.log_p[None]), c, y))
+    weights = rows.tilted(one, c)
+    moved = np.minimum(np.multiply.outer(y, np.abs(one.loss)), 2.0) * weights
+    sizes = np.where(weights > 1e-40, np.abs(one.log_p), 0) + np.abs(c * one.loss)
+    least = moved.sum(axis=1) + np.sqrt((moved**2) @ (sizes + 20 + 2.2 * sqrt(14)) ** 2)
+    assert np.all(error * np.exp(found.real) >= 4 * EPS * least * (1 - 1e-9))
+
+
 def test_moments_of_rows_and_turns_are_charged_for():
     one = law.Law(np.ones((3, 50)), np.zeros((3, 50)) - log(50.0))
     with work.limited(1e9):
