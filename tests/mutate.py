@@ -36,6 +36,11 @@ FIRST = (
     *("audit", "audit_bounds", "floats", "discrete", "mechanisms", "surveys", "sgd", "erm"),
     *("optimal", "losses", "minimise", "runs", "experiments", "_outcomes", "_validate"),
 )  # the others in the order of their names, the accountant last
+WING = (
+    *("accounting*", "accountant_faults", "attack", "calibrate", "contour", "finite_sums", "jumps"),
+    *("laplace_sums", "losses", "many", "savings", "schedule", "shifted", "symmetrised"),
+    *("tradeoff", "wing", "work"),
+)  # the tests of the accountant itself, those of one module reach all others
 ASIDE = ("lock", "plotting", "evidence", "attack", "survivors")  # tests of something else
 PATIENCE = "seconds of the processor for the tests of a mutant, the quickest first"
 
@@ -172,12 +177,17 @@ def names_in(file):
     return [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
 
 
-def tests_of(room, near=False):
+def tests_near():
+    """The accountant's own test files: the same for all its rooms, which are looked at once."""
+    return sorted(str(file) for name in WING for file in Path("tests").rglob(f"test_{name}.py"))
+
+
+def tests_of(room):
     """The test files that name what this room defines (what the engine defines, if it is a part of
-    that and not only `near` tests are wanted), or import it, and those that try all functions."""
+    that), or import it, and those that try all functions."""
     file = ROOT / "dpnotes" / f"{room}.py"
     engine = [*file.parent.glob("*.py"), ROOT / "dpnotes" / "losses.py"]
-    files = engine if file.parent.name == "accountant" and not near else [file]
+    files = engine if file.parent.name == "accountant" else [file]
     names = "|".join(name for each in files for name in names_in(each))
     word = re.compile(
         rf"\bdp\.({names})\b|dpnotes\.{room.replace('/', '.')}\b"
@@ -233,7 +243,7 @@ def main(argv=None):
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--patience", type=float, default=20, help=PATIENCE)
     parser.add_argument("--quick", action="store_true", help="without the tests marked slow")
-    parser.add_argument("--near", action="store_true", help="of the wing: tests that import it")
+    parser.add_argument("--near", action="store_true", help="only the accountant's own tests")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--table", action="store_true", help="run nothing, write the table")
     asked = parser.parse_args(argv)
@@ -244,13 +254,17 @@ def main(argv=None):
     unknown = set(asked.rooms) - set(rooms)
     if unknown:
         parser.error(f"no such rooms: {sorted(unknown)}; there are {list(rooms)}")
+    runs = {}  # rooms of the same tests in one run, for each lists the tests anew
     for room in () if asked.table else asked.rooms or rooms:
         names = wanted(rooms[room], asked.again, asked.sample, asked.seed)
+        print(f"{room}: {len(names)} mutants", flush=True)
+        chosen = tuple(tests_near() if asked.near else tests_of(room))
+        runs[chosen] = [*runs.get(chosen, []), *names]
+    for chosen, names in runs.items():
         if names:
-            print(f"{room}: {len(names)} mutants", flush=True)
-            tool.config().pytest_add_cli_args_test_selection[:] = tests_of(room, asked.near)
+            tool.config().pytest_add_cli_args_test_selection[:] = chosen
             tool._run(names, asked.jobs)
-            if asked.quick:
+            for room in asked.rooms or rooms if asked.quick else ():
                 forget_unreached(tool, rooms[room].path)
     table = yaml.safe_load(TABLE.read_text()) if TABLE.exists() else {}
     table = {"rooms": table.get("rooms") or {}, "explained": table.get("explained") or []}
