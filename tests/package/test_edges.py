@@ -665,7 +665,7 @@ def test_a_minimum_that_rounding_cannot_reach_is_the_best_point_seen():
 
 
 def test_losses_and_their_derivatives_as_they_are_written_down():
-    m = np.array([-3.0, 0.0, 0.5, 0.75, 1.0, 1.5, 4.0])
+    m = np.array([-3.0, 0.0, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0])
     e = np.exp(-m)
     ramp = np.clip(1.5 - m, 0, 1)  # the Huber hinge is bent from 1/2 to 3/2
     for y in (1.0, -1.0):
@@ -710,6 +710,13 @@ def test_rows_are_scaled_to_the_bound_and_shorter_ones_stay():
     equal(dp.clip_rows(rows), [[0.6, 0.8], [0.3, 0.4], [0.0, 0.0], [1e-320, 0.0]])
     equal(dp.clip_rows(rows, 2.0)[0], [1.2, 1.6])
     equal(dp.clip_rows([3.0, 4.0]), [0.6, 0.8])
+
+
+def test_the_sensitivity_of_an_optimum_falls_with_the_rows_and_the_regularization():
+    equal(dp.output_sensitivity(50, 0.1, dp.huber_loss), 0.4)  # 2 L/(n lambda), L = 1
+    equal(dp.output_sensitivity(200, 0.1, dp.huber_loss), 0.1)
+    steep = dp.logistic_loss.lipschitz(dp.optimum_radius(dp.logistic_loss, 0.5))
+    equal(dp.output_sensitivity(8, 0.5), 2 * steep / 4)
 
 
 def test_the_radius_of_an_optimum_is_where_its_two_bounds_meet():

@@ -124,6 +124,12 @@ def test_every_row_lands_on_the_grid():
         name = next(iter(wrong))
         with pytest.raises(ValueError, match=f"^{name} must"):
             dp.safe_sum([0.5], **{**dict(lower=0, upper=1, grid=0.5), **wrong}, rng=rng())
+    far, near = 2.0**53, 2.0**53 - 1  # beyond 2^53 steps a bound is no exact whole number
+    for lower, upper in ((-far, 0.0), (0.0, far), (-far, -near), (near, far)):
+        with pytest.raises(ValueError, match="^grid must"):
+            dp.to_grid([0.5], lower=lower, upper=upper, grid=1.0)
+    ends = dp.to_grid([-np.inf, np.inf], lower=-near, upper=near, grid=1.0)
+    assert ends.tolist() == [-(2**53) + 1, 2**53 - 1]
     for wrong in ("x", [1j], [[1.0], [2.0, 3.0]]):
         with pytest.raises(ValueError, match="^values must"):
             dp.to_grid(wrong, lower=0, upper=1, grid=0.5)

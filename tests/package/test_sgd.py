@@ -213,6 +213,30 @@ def test_labels_the_loss_does_not_know_are_refused(label):
         dp.logistic_clipped_sum(np.zeros(1), np.ones((2, 1)), np.array([1, 2 * label + 4]), 1.0)
 
 
+def test_each_row_has_one_label():
+    for few in ([], [0], [0, 1, 1]):
+        with pytest.raises(ValueError, match="^y must be one whole number a row"):
+            dp.softmax_clipped_sum(np.zeros((1, 2)), np.ones((2, 1)), few, 1.0)
+        with pytest.raises(ValueError, match="^y must hold"):
+            dp.logistic_clipped_sum(np.zeros(1), np.ones((2, 1)), np.ones(len(few)), 1.0)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 1, 3), (2, 1, 3, 2)])
+def test_the_norm_of_a_gradient_is_taken_over_all_its_entries(shape):
+    """One number a row, up to the kernels of a convolution (out, in, height, width)."""
+    size = np.array([5.0, 0.5, 0.0])[(...,) + (None,) * len(shape)]  # norms 5, 0.5 and 0
+    gradients = size * np.ones(shape) / np.sqrt(np.ones(shape).size)
+    found = dp.clipped_sum(gradients, 2.0)
+    assert found.shape == shape
+    np.testing.assert_allclose(np.linalg.norm(found), 2.5, rtol=1e-14)
+
+
+@pytest.mark.parametrize("wrong", [3.0, np.zeros((1,) * 6), [[1.0], [1.0, 2.0]]])
+def test_gradients_of_no_rows_or_of_too_many_axes_are_refused(wrong):
+    with pytest.raises(ValueError, match="^gradients must be"):
+        dp.clipped_sum(wrong, 1.0)
+
+
 @pytest.mark.parametrize(
     "x, y, name",
     [
@@ -234,4 +258,5 @@ def test_progress_shows_on_stderr_of_long_runs_only(problem, capsys, monkeypatch
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
     run(problem)
     out, err = capsys.readouterr()
-    assert out == "" and "dp_sgd" in err
+    assert out == "" and "dp_sgd" in err and "step" in err
+    assert err.endswith("\r")  # nothing of the bar is left on the line
