@@ -117,6 +117,18 @@ def test_delta_of_the_gaussian_far_out_and_below_zero():
     must_fail(check, lambda sigma, epsilon: dp.gaussian_delta(sigma, abs(epsilon)))
 
 
+def test_ratios_beyond_the_floats_do_not_stop_who_lets_errors_stop_them():
+    with np.errstate(all="raise"):  # mu underflows to 0, and overflows
+        least = dp.gaussian_delta(np.array([1e100]), 1.0, np.array([1e-300]))
+        most = dp.gaussian_delta(np.array([1e-300]), 1.0, np.array([1e100]))
+    assert least.tolist() == [0.0] and most.tolist() == [1.0]
+
+
+def test_sigma_where_half_of_all_losses_may_exceed_epsilon():
+    equal(dp.gaussian_sigma_tail(8.0, 0.5), 0.25)  # the median mu^2/2 = 8 itself: mu = 4
+    equal(dp.gaussian_loss_tail(0.25, 8.0), 0.5)
+
+
 def test_sigma_for_no_epsilon_at_all():
     delta = np.array([1e-9, 0.01, 0.5, 0.99])
     equal(dp.gaussian_delta(dp.gaussian_sigma(0.0, delta), 0.0), delta)
@@ -181,8 +193,31 @@ def test_too_many_samples_are_refused_before_the_first():
     def never(rows):
         raise AssertionError("ran")
 
-    with pytest.raises(ValueError, match="draws"):
-        dp.replacement_subsample_law(never, range(10), 7)
+    for rows, draws in ((10, 7), (1001, 2), (2, 20), (3, 10**9)):
+        with pytest.raises(ValueError, match="^draws must leave at most 10.6 samples"):
+            dp.replacement_subsample_law(never, range(rows), draws)
+    for rows, draws in ((10, 6), (100, 3), (1000, 2), (2, 19), (1, 30)):  # a million, and less
+        with pytest.raises(AssertionError, match="ran"):
+            dp.replacement_subsample_law(never, range(rows), draws)
+
+
+def test_rows_may_be_of_any_form_but_must_be_listed():
+    rows = [(1,), (2, 3), "four"]
+    laws = (
+        lambda data: dp.uniform_subsample_law(lambda part: [len(part), len(part[0])], data, 1),
+        lambda data: dp.poisson_subsample_law(lambda part: [len(part), len(part)], data, 0.5),
+        lambda data: dp.replacement_subsample_law(lambda part: [len(part), len(part[0])], data, 1),
+    )
+    for law, found in zip(laws, ([1, 7 / 3], [1.5, 1.5], [1, 7 / 3]), strict=True):
+        equal(law(rows), found)
+        equal(law(tuple(rows)), found)
+        for wrong in ("four", {1, 2}, {1: 2}, 3, None, np.array(3), np.float64(3.0), iter(rows)):
+            with pytest.raises(ValueError, match="^data must be a list of rows"):
+                law(wrong)
+
+
+def test_minibatches_beyond_the_floats_cost_infinitely_much():
+    assert dp.minibatch_epsilon(1000.0, 0.1, 1.0, 1e-5) == np.inf  # and nothing is warned of
 
 
 def test_the_substitution_pair_of_a_large_epsilon():
@@ -356,6 +391,12 @@ def test_the_private_geometric_median_is_an_exponential_mechanism_of_sensitivity
 
 def test_an_error_of_shares_is_at_most_one():
     assert dp.small_db_accuracy(0.05, 2, 100, 10, 3, 0.1) == 1.0
+
+
+def test_the_error_of_a_small_database_counts_all_databases():
+    """10 rows of a universe of 3: C(12, 10) = 66 databases."""
+    found = dp.small_db_accuracy(0.05, 1000, 3, 4, 10, 0.5)
+    equal(found, np.sqrt(np.log(4) / 10) + 2 / (0.5 * 1000) * np.log(66 / 0.05))
 
 
 # -------------------------------------------------------------------------- optimal composition
@@ -532,9 +573,11 @@ def test_bounds_of_an_event_that_is_always_and_never_seen():
 
 def test_an_exponential_is_enclosed_closely():
     def check(enclosed):
-        for rate in (Fraction(0), Fraction(1, 3), Fraction(1), Fraction(7, 2), Fraction(40)):
+        some = [Fraction(k, 97) for k in range(1, 97)]  # sums that end above exp, and below
+        for rate in (Fraction(0), Fraction(1), Fraction(7, 2), Fraction(40), *some):
             for bits in (4, 32, 64):
                 low, high, one = enclosed(rate, bits)
+                assert one >= 1 << bits and one & one - 1 == 0
                 with mpmath.workdps(120):
                     value = mpmath.exp(-mpmath.mpf(rate.numerator) / rate.denominator) * one
                     assert low <= value <= high and (high - low) << bits <= one
@@ -543,8 +586,20 @@ def test_an_exponential_is_enclosed_closely():
         low, high, one = discrete.enclosed_exp(rate, bits)
         return low, high - 2, one
 
+    def above(rate, bits):
+        low, high, one = discrete.enclosed_exp(rate, bits)
+        return high, high, one
+
     check(discrete.enclosed_exp)
     must_fail(check, narrow)
+    must_fail(check, above)
+
+
+def test_no_draws_are_whole_numbers_too():
+    for draw in (discrete.geometric, discrete.discrete_laplace_noise):
+        assert draw(Fraction(1, 3), 0, np.random.default_rng(1)).dtype == np.int64
+    none = discrete.discrete_gaussian_noise(Fraction(3), 0, np.random.default_rng(1))
+    assert none.dtype == np.int64 and none.shape == (0,)
 
 
 def test_the_mean_of_iterates_that_do_not_move_is_the_start():

@@ -1,11 +1,14 @@
 """Samplers against their laws. Seeds are fixed; a correct sampler fails one comparison with
 probability 1e-7 (so at most 1e-6 for the file), and a planted broken one fails for certain."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy import stats
 
 import dpnotes as dp
+from dpnotes import discrete
 from evidence import must_fail
 
 ALARM, DRAWS = 1e-7, 100_000
@@ -63,6 +66,26 @@ def test_randomized_response_tells_the_truth_as_often_as_it_should():
     assert far.dtype == bool and far.all()
 
 
+def test_the_private_median_between_two_values():
+    """Density e^(-1) : 1 : e^(-1) on [0, 0.2], [0.2, 0.7], [0.7, 1] at epsilon = 2, n = 2."""
+    draw, ends = rng(), np.array([0, 0.1, 0.2, 0.45, 0.7, 0.85, 1])
+    found = np.array(
+        [
+            dp.private_median([0.7, 0.2], epsilon=2.0, lower=0.0, upper=1.0, rng=draw)
+            for _ in range(10_000)
+        ]
+    )
+
+    def check(epsilon):
+        masses = np.diff(ends) * np.exp(-epsilon / 2 * np.array([1, 1, 0, 0, 1, 1]))
+        place = np.searchsorted(ends, found) - 1
+        follows_masses(place, np.arange(6), masses / masses.sum())
+
+    check(2.0)
+    must_fail(check, 1.7)
+    must_fail(check, 2.4)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.7, 1.0, 2.5])
 def test_discrete_laplace(epsilon):
@@ -91,6 +114,21 @@ def test_discrete_gaussian(sigma):
 
     check(sigma)
     must_fail(check, 1.2 * sigma)
+
+
+def test_what_lies_beyond_the_last_digit_is_geometric_again(monkeypatch):
+    """With digits only up to a rate of 1: at rate 2/5 a fifth of the draws need more than two."""
+    monkeypatch.setattr(discrete, "LAST_RATE", 1)
+    monkeypatch.setattr(discrete, "_digit_chances", discrete._digit_chances.__wrapped__)
+    drawn = discrete.geometric(Fraction(2, 5), 20_000, rng())
+    assert drawn.dtype == object
+
+    def check(rate):
+        g = np.arange(30)
+        follows_masses(drawn.astype(int), g, -np.expm1(-rate) * np.exp(-rate * g))
+
+    check(0.4)
+    must_fail(check, 0.42)
 
 
 def test_exact_samplers_take_huge_scales():
