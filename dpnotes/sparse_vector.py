@@ -160,7 +160,15 @@ def lyu_variants(epsilon: float, count: int, sensitivity: float = 1.0) -> dict[s
 
 
 def _noise(noise):
-    return check.instance("noise", noise, SparseVector, "a SparseVector")
+    """Refuses what is no mechanism: scales below 0 would look like privacy for free."""
+    check.instance("noise", noise, SparseVector, "a SparseVector")
+    for name in ("threshold_scale", "query_scale", "refresh_scale"):
+        value, least = getattr(noise, name), "nonnegative" if name == "query_scale" else "positive"
+        if value is not None or name != "refresh_scale":
+            getattr(check, least)(f"noise.{name}", check.scalar(f"noise.{name}", value))
+    if noise.count != np.inf:
+        check.count("noise.count", noise.count)
+    return noise
 
 
 def _answers(answers):

@@ -315,6 +315,31 @@ def test_mechanisms_without_noise_on_the_answers_have_no_epsilon():
             dp.sparse_log_law(noise, [1.0, 2.0, 3.0], [0, 0, 1], threshold)
 
 
+@pytest.mark.parametrize(
+    "name, values",
+    [
+        ("threshold_scale", (-1.0, 0.0, np.nan, np.inf, None, [1.0], "1")),
+        ("query_scale", (-1.0, np.nan, np.inf, None, [1.0], "1")),
+        ("refresh_scale", (-1.0, 0.0, np.nan, np.inf, [1.0], "1")),
+        ("count", (0, -1, 1.5, np.nan, -np.inf, None, [1], "1")),
+    ],
+)
+def test_noise_that_is_none_is_refused_wherever_it_is_taken(name, values):
+    """Of a scale of -1 `sparse_epsilon` would be 0 or less: privacy for free."""
+    rng, right = np.random.default_rng(1), dp.SparseVector(1.0, 2.0, 1.0, 2)
+    for value in values:
+        wrong = right._replace(**{name: value})
+        for call in (
+            lambda noise: dp.sparse_epsilon(noise),
+            lambda noise: dp.sparse_accuracy(noise, 3),
+            lambda noise: dp.sparse_runs(noise, [1.0], rng=rng),
+            lambda noise: dp.sparse_log_law(noise, [1.0], [1]),
+        ):
+            call(right)
+            with pytest.raises(ValueError, match=f"^noise.{name} must be"):
+                call(wrong)
+
+
 def test_reports_that_cannot_be():
     once = dp.sparse_rounds(1.0)
     assert dp.sparse_log_law(once, [1.0, 2.0], [1, 1]) == -np.inf  # it had stopped
