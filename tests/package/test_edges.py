@@ -227,6 +227,32 @@ def test_the_substitution_pair_of_a_large_epsilon():
         equal([a.sum(), b.sum()], 1.0)
 
 
+# ----------------------------------------------------------------------------- the best of runs
+
+
+def test_laws_of_the_number_of_runs_and_orders_that_there_are():
+    for eta in (-1 + 1e-9, 0.0, 100.0):
+        assert dp.negative_binomial_runs(eta, 0.5).mean > 1
+    for eta in (-1.0, -1.5, np.nextafter(100.0, 101.0), 1e3):
+        with pytest.raises(ValueError, match="^eta must be in"):
+            dp.negative_binomial_runs(eta, 0.5)
+    equal(dp.geometric_runs(1.01).mean, 1.01)
+    for mean in (1.0, 0.5):
+        with pytest.raises(ValueError, match="^mean must be above 1"):
+            dp.geometric_runs(mean)
+    loss, runs = dp.gaussian(2.0), dp.geometric_runs(3.0)
+    assert type(dp.best_of_renyi(loss, runs, 2.0)) is float
+    for alpha in (1.0, np.inf, [2.0, 1.0], [np.inf, 2.0]):
+        with pytest.raises(ValueError, match="^alpha must be finite and above 1"):
+            dp.best_of_renyi(loss, runs, alpha)
+
+
+def test_a_coin_that_never_shows_heads_tells_the_truth_for_certain():
+    for heads in (0.0, -0.0, 1.0):
+        assert dp.two_coin_epsilon(0.5, heads) == np.inf
+        assert dp.two_coin_epsilon(0.0, heads) == 0.0
+
+
 # ------------------------------------------------------------------------------------ mechanisms
 
 

@@ -131,6 +131,30 @@ def test_what_lies_beyond_the_last_digit_is_geometric_again(monkeypatch):
     must_fail(check, 0.42)
 
 
+def test_discrete_gaussian_noise_has_the_variance_of_its_sigma():
+    def check(variance):
+        for sigma in (0.25, 3.5):
+            found = dp.discrete_gaussian_mechanism(np.full(60, 7), sigma=sigma, rng=rng())
+            same = discrete.discrete_gaussian_noise(variance(Fraction(sigma)), 60, rng())
+            assert (found - 7 == same).all()
+        drawn = discrete.discrete_gaussian_noise(variance(Fraction(7, 2)), 4000, rng())
+        z = np.arange(-60, 61)
+        masses = np.exp(-(z**2) / (2 * 3.5**2))
+        follows_masses(drawn, z[50:71], (masses / masses.sum())[50:71])
+
+    check(lambda sigma: sigma**2)
+    must_fail(check, lambda sigma: sigma**3)
+    must_fail(check, lambda sigma: 2 * sigma)
+
+
+def test_discrete_gaussian_noise_of_the_least_and_the_largest_sigma():
+    assert dp.discrete_gaussian_mechanism(3, sigma=1e-100, rng=rng()) == 3
+    assert abs(dp.discrete_gaussian_mechanism(3, sigma=1e100, rng=rng())) > 1e90  # else 1e-10
+    for sigma in (9e-101, 1.1e100):
+        with pytest.raises(ValueError, match="^sigma must be in"):
+            dp.discrete_gaussian_mechanism(3, sigma=sigma, rng=rng())
+
+
 def test_exact_samplers_take_huge_scales():
     for draw in (
         dp.discrete_laplace_mechanism(10**18, epsilon=1e-15, rng=rng()),
@@ -162,6 +186,8 @@ def test_every_row_lands_on_the_grid():
         name = next(iter(wrong))
         with pytest.raises(ValueError, match=f"^{name} must"):
             dp.safe_sum([0.5], **{**dict(lower=0, upper=1, grid=0.5), **wrong}, rng=rng())
+    found = dp.to_grid([-9.0, 9.0], lower=0.3, upper=0.8, grid=0.5)
+    assert found.tolist() == [1, 2]  # the multiples next to 0.3 and 0.8
     far, near = 2.0**53, 2.0**53 - 1  # beyond 2^53 steps a bound is no exact whole number
     for lower, upper in ((-far, 0.0), (0.0, far), (-far, -near), (near, far)):
         with pytest.raises(ValueError, match="^grid must"):
