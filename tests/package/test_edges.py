@@ -320,11 +320,69 @@ def test_the_law_of_one_report_in_closed_form():
     equal(np.exp(dp.sparse_log_law(shows, [a], told[:, None])), density, rtol=1e-11)
 
 
+def test_the_law_of_many_equal_answers_is_a_beta_function():
+    """With one scale b for all noise the integral over z is one over u = F(z): B(m + 1, k + 1)."""
+
+    def check(noise):
+        for below, above in ((1, 1), (100, 100), (10_000, 10_000), (20_000, 5), (7, 3000)):
+            found = dp.sparse_log_law(
+                noise._replace(count=above + 1), np.full(below + above, 0.3),
+                np.repeat([0, 1], (below, above)), 0.3,
+            )  # fmt: skip
+            exact = float(mpmath.log(mpmath.beta(below + 1, above + 1)))
+            equal(found, exact, rtol=1e-15, atol=1e-11)
+
+    check(dp.SparseVector(1.5, 1.5))
+    must_fail(check, dp.SparseVector(1.5, 1.500001))
+
+
+def test_reports_are_about_the_distance_to_the_threshold():
+    kept, shows = dp.SparseVector(1.0, 2.5), dp.SparseVector(1.0, 2.5, None, 1, True)
+    for t in (-3.0, 2.0):
+        for report in (0, 1):
+            moved = dp.sparse_log_law(kept, [0.3 + t], [report], t)
+            equal(moved, dp.sparse_log_law(kept, [0.3], [report]), rtol=1e-11)
+        for told in (-np.inf, -0.5, 4.0):
+            moved = dp.sparse_log_law(shows, [0.3 + t], [told + t], t)
+            equal(moved, dp.sparse_log_law(shows, [0.3], [told]), rtol=1e-11)
+
+
+def test_answers_may_lie_a_hundred_thousand_scales_apart_or_next_to_each_other():
+    noise = dp.SparseVector(2.0, 1.0)
+    far = dp.sparse_log_law(noise, [0.0, -9.9e4], [0, 0])  # so far below it is no report at all
+    equal(far, dp.sparse_log_law(noise, [0.0], [0]), rtol=1e-11)
+    with pytest.raises(ValueError, match="^answers and threshold must lie within 10.5 noise"):
+        dp.sparse_log_law(noise, [0.0, -1e5], [0, 0])
+    near = dp.sparse_log_law(noise, [0.0, 5e-324], [0, 0])  # and no warning
+    equal(near, dp.sparse_log_law(noise, [0.0, 0.0], [0, 0]))
+
+
 def test_each_round_has_the_noise_of_its_own():
     fresh = dp.SparseVector(1.0, 2.5, 9.0, 2)
     one, two = dp.SparseVector(1.0, 2.5, None, 1), dp.SparseVector(9.0, 2.5, None, 1)
     product = dp.sparse_log_law(one, [0.3, 1.0], [0, 1]) + dp.sparse_log_law(two, [-2.0], [1])
     equal(dp.sparse_log_law(fresh, [0.3, 1.0, -2.0], [0, 1, 1]), product, rtol=1e-11)
+
+
+def test_the_scales_of_the_six_algorithms_of_lyu_su_and_li():
+    """Their Figure 1, each with half of epsilon for the threshold but for the fourth: a quarter."""
+    epsilon, c, s = 0.8, 3, 1.5
+    half = epsilon / 2
+    figure = [
+        (s / half, 2 * c * s / half, None, c, False),
+        (c * s / half, 2 * c * s / half, c * s / half, c, False),
+        (s / half, c * s / half, None, c, True),
+        (s / (epsilon / 4), s / (3 * epsilon / 4), None, c, False),
+        (s / half, 0.0, None, np.inf, False),
+        (s / half, s / half, None, np.inf, False),
+    ]
+    found = dp.lyu_variants(epsilon, c, s).values()
+    for one, known in zip(found, figure, strict=True):
+        assert (one[2] is None) == (known[2] is None)
+        equal(*(np.array([x or 0.0 for x in each], dtype=float) for each in (one, known)))
+    equal(
+        [dp.sparse_epsilon(one, s) for one in found], [epsilon] * 2 + [np.inf, 3.8] + [np.inf] * 2
+    )
 
 
 def test_mechanisms_without_noise_on_the_answers_have_no_epsilon():
@@ -889,7 +947,18 @@ def test_histograms_hold_whole_rows_and_queries_fit_them():
     shares, rows = queries_room.histogram_rows([1, 0, 2])
     assert shares.tolist() == [1.0, 0.0, 2.0] and rows == 3 and type(rows) is int
     assert queries_room.histogram_rows([0.5, 0.5 + 9e-7])[1] == 1
-    for histogram in ([1, -1, 3], [0.0, 0.0], [0.5, 0.6], [0.5, 0.5 + 1.1e-6], [0.3], [[1.0]], []):
+    assert queries_room.histogram_rows([1.0, 1 - 9e-7])[1] == 2
+    assert queries_room.histogram_rows([1.0])[1] == 1
+    for histogram in (
+        [1, -1, 3],
+        [0.0, 0.0],
+        [0.5, 0.6],
+        [1.0, 0.9],
+        [0.5, 0.5 + 1.1e-6],
+        [0.3],
+        [[1.0]],
+        [],
+    ):
         with pytest.raises(ValueError, match="^histogram must"):
             queries_room.histogram_rows(histogram)
     marginals = dp.Marginals((2, 2), 1)

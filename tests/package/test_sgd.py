@@ -205,6 +205,13 @@ def test_bad_settings_are_refused_by_name(problem, name, value):
         run(problem, **{name: value})
 
 
+def test_so_many_steps_are_served_and_no_more(problem):
+    for steps, name in ((10**8 + 1, "steps"), (10**8, "gradient_sum")):  # what is refused first
+        with pytest.raises(ValueError, match=f"^{name} must be"):
+            run(problem, steps=steps, gradient_sum=None)
+    assert run(problem).batch_sizes.dtype.kind == "i"
+
+
 @pytest.mark.parametrize("label", [-1, 2, 0.5])
 def test_labels_the_loss_does_not_know_are_refused(label):
     with pytest.raises(ValueError, match="^y must hold"):
