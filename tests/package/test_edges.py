@@ -943,6 +943,28 @@ def test_marginals_in_the_order_that_they_say():
             dp.Marginals(shape, order)
 
 
+def test_errors_of_a_noisy_histogram_on_either_side_of_the_change():
+    """b sqrt(8 log(2) m l) where l = log(2k/beta) <= m log 2, else sqrt(2) b (l + m log 2)."""
+    for m, k in ((100, 3), (2, 1000)):
+        few, room, b = np.log(2 * k / 0.1), m * np.log(2), 2 / (50 * 0.7)
+        known = np.sqrt(8 * room * few) if m == 100 else np.sqrt(2) * (few + room)
+        equal(dp.laplace_histogram_error(50, m, k, epsilon=0.7, beta=0.1), b * known)
+
+
+def test_the_threshold_of_a_plan_lies_between_what_teaches_and_what_is_promised():
+    """A report "above" is right by `gap` at least, and a guess that is kept by the error at most,
+    if all noises keep within `slack`; the gap is what so many updates can teach (U-pmw)."""
+    beta = 0.1
+    for rows, universe, queries, epsilon in ((1000, 50, 200, 1.0), (10**5, 8, 10**4, 0.3)):
+        plan = dp.weights_plan(rows, universe, queries, epsilon=epsilon, beta=beta)
+        rounds = np.log(3 * plan.updates / beta)
+        slack = plan.threshold_scale * rounds + plan.query_scale * np.log(3 * queries / beta)
+        gap, noise = plan.threshold - slack, plan.answer_scale * rounds
+        equal(plan.error, plan.threshold + slack)
+        equal(dp.update_bound(universe, gap, noise), plan.updates + 1)
+    assert dp.weights_plan(3, 2, 1, epsilon=1.0).updates == 1  # no budget for a second
+
+
 def test_histograms_hold_whole_rows_and_queries_fit_them():
     shares, rows = queries_room.histogram_rows([1, 0, 2])
     assert shares.tolist() == [1.0, 0.0, 2.0] and rows == 3 and type(rows) is int

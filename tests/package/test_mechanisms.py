@@ -86,6 +86,19 @@ def test_the_private_median_between_two_values():
     must_fail(check, 2.4)
 
 
+def test_noise_of_a_histogram_pays_for_the_two_counts_that_a_replaced_row_moves():
+    histogram = np.zeros(DRAWS // 2)
+    histogram[:5] = 8.0  # 40 rows
+
+    def check(counts):
+        noise = dp.laplace_histogram(histogram, epsilon=0.5, rng=rng()) - histogram / 40
+        follows(noise, stats.laplace(0, counts / (40 * 0.5)))
+
+    check(2.0)
+    must_fail(check, 1.8)
+    must_fail(check, 2.2)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.7, 1.0, 2.5])
 def test_discrete_laplace(epsilon):
