@@ -682,9 +682,9 @@ def test_bounds_of_an_event_that_is_always_and_never_seen():
 
 def test_an_exponential_is_enclosed_closely():
     def check(enclosed):
-        some = [Fraction(k, 97) for k in range(1, 97)]  # sums that end above exp, and below
+        some = [Fraction(k, 397) for k in range(1, 397)]  # sums that end above exp, and below
         for rate in (Fraction(0), Fraction(1), Fraction(7, 2), Fraction(40), *some):
-            for bits in (4, 32, 64):
+            for bits in (1, 2, 3, 4, 32, 64):
                 low, high, one = enclosed(rate, bits)
                 assert one >= 1 << bits and one & one - 1 == 0
                 with mpmath.workdps(120):
@@ -702,6 +702,27 @@ def test_an_exponential_is_enclosed_closely():
     check(discrete.enclosed_exp)
     must_fail(check, narrow)
     must_fail(check, above)
+
+
+class Scripted(np.random.Generator):
+    """Draws the words that it is told to."""
+
+    def __init__(self, *words):
+        super().__init__(np.random.PCG64(1))
+        self.words = list(words)
+
+    def integers(self, *args, size, **how):
+        found, self.words = self.words[:size], self.words[size:]
+        return np.array(found, dtype=np.uint64)
+
+
+def test_a_draw_next_to_its_chance_is_decided_by_fractions():
+    with mpmath.workdps(40):
+        chance = int(mpmath.floor(mpmath.exp(-1) * 2**64))  # a rate of 1
+    for word, kept in ((chance - 1, True), (chance + 1, False)):
+        assert discrete._keeps(np.array([1]), Fraction(1, 2), 0, Scripted(word)) == [kept]
+    for word in (0, 2**63, 2**64 - 1):  # a rate of 0 keeps all
+        assert discrete._keeps(np.array([3]), Fraction(1, 2), 3, Scripted(word)) == [True]
 
 
 def test_no_draws_are_whole_numbers_too():
