@@ -323,8 +323,10 @@ def test_the_law_of_one_report_in_closed_form():
 def test_the_law_of_many_equal_answers_is_a_beta_function():
     """With one scale b for all noise the integral over z is one over u = F(z): B(m + 1, k + 1)."""
 
-    def check(noise):
-        for below, above in ((1, 1), (100, 100), (10_000, 10_000), (20_000, 5), (7, 3000)):
+    few = (1, 1), (100, 100), (7, 3000)
+
+    def check(noise, counts=few):
+        for below, above in counts:
             found = dp.sparse_log_law(
                 noise._replace(count=above + 1), np.full(below + above, 0.3),
                 np.repeat([0, 1], (below, above)), 0.3,
@@ -332,7 +334,9 @@ def test_the_law_of_many_equal_answers_is_a_beta_function():
             exact = float(mpmath.log(mpmath.beta(below + 1, above + 1)))
             equal(found, exact, rtol=1e-15, atol=1e-11)
 
-    check(dp.SparseVector(1.5, 1.5))
+    for scale in (0.05, 40.0):
+        check(dp.SparseVector(scale, scale))
+    check(dp.SparseVector(1.5, 1.5), [*few, (10_000, 10_000), (200_000, 0)])
     must_fail(check, dp.SparseVector(1.5, 1.500001))
 
 
@@ -355,6 +359,13 @@ def test_answers_may_lie_a_hundred_thousand_scales_apart_or_next_to_each_other()
         dp.sparse_log_law(noise, [0.0, -1e5], [0, 0])
     near = dp.sparse_log_law(noise, [0.0, 5e-324], [0, 0])  # and no warning
     equal(near, dp.sparse_log_law(noise, [0.0, 0.0], [0, 0]))
+
+
+def test_no_more_noises_of_the_threshold_are_drawn_than_there_are_queries():
+    for count, drawn in ((2, 2), (3, 3), (100, 3), (np.inf, 3)):
+        noise = dp.SparseVector(2.0, 5.0, 3.0, count)
+        known = 3.0 * np.log(2 * drawn / 0.1) + 5.0 * np.log(2 * 3 / 0.1)
+        equal(dp.sparse_accuracy(noise, 3, 0.1), known)
 
 
 def test_each_round_has_the_noise_of_its_own():

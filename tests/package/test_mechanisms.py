@@ -86,6 +86,20 @@ def test_the_private_median_between_two_values():
     must_fail(check, 2.4)
 
 
+def test_values_above_have_noise_for_half_of_their_round():
+    """2,000 rounds of epsilon 2 at sensitivity 3: half of 2 buys noise of scale 3."""
+    options = dict(count=2000, epsilon=4000.0, sensitivity=3.0, rng=rng())
+    noise = dp.numeric_sparse(np.full(2000, 1e6), **options) - 1e6
+
+    def check(centre, scale):
+        follows(noise, stats.laplace(centre, scale))
+
+    check(0.0, 3.0)
+    must_fail(check, 1.0, 3.0)
+    must_fail(check, 0.0, 1.5)
+    must_fail(check, 0.0, 6.0)
+
+
 def test_noise_of_a_histogram_pays_for_the_two_counts_that_a_replaced_row_moves():
     histogram = np.zeros(DRAWS // 2)
     histogram[:5] = 8.0  # 40 rows
