@@ -997,6 +997,49 @@ def test_the_threshold_of_a_plan_lies_between_what_teaches_and_what_is_promised(
     assert dp.weights_plan(3, 2, 1, epsilon=1.0).updates == 1  # no budget for a second
 
 
+def test_so_much_adaptive_analysis_is_served_and_no_more():
+    """What is next refused shows that the number before it was not."""
+    rng, most = np.random.default_rng(1), 10**6
+
+    def analyst(asked=(3,), answer=abs, repetitions=1, rng=rng):
+        dp.noise_analyst((9,), asked, answer=answer, repetitions=repetitions, rng=rng)
+
+    def oracle(repetitions):
+        dp.Thresholdout(0.1, 1.0, 0, repetitions, rng=rng)
+
+    for call, name in (
+        (lambda: analyst(asked=[10**7 + 1]), "asked"),
+        (lambda: analyst(asked=[10**7], answer=None), "answer"),
+        (lambda: analyst(repetitions=most + 1, rng=None), "repetitions"),
+        (lambda: analyst(repetitions=most, rng=None), "rng"),
+        (lambda: oracle(most + 1), "repetitions"),
+        (lambda: oracle(most), "budget"),
+        (lambda: dp.vote_bias(10**8 + 1, -1.0), "m"),
+    ):
+        with pytest.raises(ValueError, match=f"^{name} must be"):
+            call()
+
+
+def test_a_tie_of_votes_counts_one_half():
+    def accuracy(coins, tie):
+        votes = (2 * coins - 1).sum(-1)
+        return (votes > 0).mean(1) + tie * (votes == 0).mean(1)
+
+    found = dp.noise_analyst(
+        (5,), [2], answer=np.ones_like, repetitions=30, rng=np.random.default_rng(3)
+    )
+    coins = stability._coins((30, 5, 2), np.random.default_rng(3))
+    equal(found[0, :, 0], accuracy(coins, 0.5))
+    must_fail(equal, found[0, :, 0], accuracy(coins, 1.0))
+
+
+def test_the_holdout_answers_on_whichever_side_it_lies():
+    oracle = dp.Thresholdout(0.1, 1e-9, 4, rng=np.random.default_rng(2))
+    told = oracle.answer([[0.9, 0.1, 0.5, 0.5]], [[0.1, 0.9, 0.45, 0.55]])
+    equal(told, [[0.1, 0.9, 0.5, 0.5]], atol=1e-6)  # within the threshold: the training value
+    assert oracle.left.tolist() == [2]
+
+
 def test_histograms_hold_whole_rows_and_queries_fit_them():
     shares, rows = queries_room.histogram_rows([1, 0, 2])
     assert shares.tolist() == [1.0, 0.0, 2.0] and rows == 3 and type(rows) is int
