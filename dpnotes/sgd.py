@@ -54,11 +54,12 @@ class DPSGDRun:
 def clipped_sum(gradients: ArrayLike, clip: float) -> Array:
     """Sum over the first axis of `gradients`, each scaled back to l2 norm <= clip (T-clipping).
 
-    A gradient may have any shape; its norm is taken over all entries. One row moves the sum by at
-    most `clip` if it is added or removed, by at most 2 clip if it is replaced.
+    A gradient may be a number or have up to four axes, as the kernels of a convolution; its norm is
+    taken over all entries. One row moves the sum by at most `clip` if it is added or removed, by at
+    most 2 clip if it is replaced.
     """
     clip = scalar("clip", positive("clip", clip))
-    gradients = array("gradients", gradients, 1, 2, 3, 4)
+    gradients = array("gradients", gradients, 1, 2, 3, 4, 5)
     norms = np.linalg.norm(gradients.reshape(len(gradients), prod(gradients.shape[1:])), axis=1)
     return np.tensordot(clip / np.maximum(norms, clip), gradients, axes=1)
 

@@ -160,7 +160,15 @@ def lyu_variants(epsilon: float, count: int, sensitivity: float = 1.0) -> dict[s
 
 
 def _noise(noise):
-    return check.instance("noise", noise, SparseVector, "a SparseVector")
+    """Refuses what is no mechanism: scales below 0 would look like privacy for free."""
+    check.instance("noise", noise, SparseVector, "a SparseVector")
+    for name in ("threshold_scale", "query_scale", "refresh_scale"):
+        value, least = getattr(noise, name), "nonnegative" if name == "query_scale" else "positive"
+        if value is not None or name != "refresh_scale":
+            getattr(check, least)(f"noise.{name}", check.scalar(f"noise.{name}", value))
+    if noise.count != np.inf:
+        check.count("noise.count", noise.count)
+    return noise
 
 
 def _answers(answers):
@@ -230,7 +238,7 @@ def sparse_log_law(
     `reports` as `sparse_runs` writes them (True/False will do), one row or several: (n, answers).
     Given the threshold noise z the reports are independent, so that P is an integral over z of a
     product. The integrand is smooth between the kinks of its factors, and Gauss's rule with 20
-    nodes on each of many panels is exact to about 1e-12, relatively, however small P is.
+    nodes on each of many panels is exact to about 1e-12, relatively, and to the rounding of log P.
     """
     noise, answers = _noise(noise), _answers(answers)
     threshold = _threshold(threshold, answers)
@@ -281,12 +289,14 @@ def _round(noise, scale, answers, row, above):
 
 
 def _panels(kinks, scale, b, length):
-    """Nodes and weights on panels that end at the kinks and are no longer than either scale."""
+    """Nodes and weights on panels that end at the kinks and are no longer than either scale, nor
+    than 8 widths b/sqrt(length) of the peak that so many factors can make."""
     unit = min(scale, b) if b else scale
     reach = 45 * max(scale, b) + b * np.log1p(length)
     low, high = kinks.min() - reach, kinks.max() + reach
     if high - low > 1e5 * unit:
         raise ValueError(f"answers and threshold must lie within 10^5 noise scales of {unit:g}")
+    unit *= min(1.0, 8 / np.sqrt(length))
     ends = np.unique(np.concatenate([np.arange(low, high, unit), [high], kinks]))
     return gauss(ends, order=20)
 

@@ -8,7 +8,7 @@ of finite mechanisms on small datasets are computed exactly, by enumeration.
 
 from collections.abc import Callable, Sequence
 from itertools import combinations, product
-from math import comb, log
+from math import comb
 
 import numpy as np
 
@@ -165,7 +165,7 @@ def replacement_subsample_law(mechanism: Callable, data: Sequence, draws: int) -
     if not data:
         raise ValueError("data must have at least one row to draw, got none")
     draws = count_or_zero("draws", draws)
-    if draws * log(len(data)) > log(10**6):
+    if len(data) ** min(draws, 20) > 10**6:  # 2^20 is more
         raise ValueError(f"draws must leave at most 10^6 samples to go through, got {draws!r}")
     chosen = product(data, repeat=draws)
     return np.mean([mechanism(rows) for rows in chosen], axis=0)
@@ -173,7 +173,7 @@ def replacement_subsample_law(mechanism: Callable, data: Sequence, draws: int) -
 
 def _data(data):
     """The rows as a tuple."""
-    if isinstance(data, (list, tuple, range, np.ndarray)) and np.shape(data) != ():
+    if isinstance(data, (list, tuple, range)) or (isinstance(data, np.ndarray) and data.ndim):
         return tuple(data)
     raise ValueError(f"data must be a list of rows, got {data!r}")
 

@@ -117,6 +117,18 @@ def test_delta_of_the_gaussian_far_out_and_below_zero():
     must_fail(check, lambda sigma, epsilon: dp.gaussian_delta(sigma, abs(epsilon)))
 
 
+def test_ratios_beyond_the_floats_do_not_stop_who_lets_errors_stop_them():
+    with np.errstate(all="raise"):  # mu underflows to 0, and overflows
+        least = dp.gaussian_delta(np.array([1e100]), 1.0, np.array([1e-300]))
+        most = dp.gaussian_delta(np.array([1e-300]), 1.0, np.array([1e100]))
+    assert least.tolist() == [0.0] and most.tolist() == [1.0]
+
+
+def test_sigma_where_half_of_all_losses_may_exceed_epsilon():
+    equal(dp.gaussian_sigma_tail(8.0, 0.5), 0.25)  # the median mu^2/2 = 8 itself: mu = 4
+    equal(dp.gaussian_loss_tail(0.25, 8.0), 0.5)
+
+
 def test_sigma_for_no_epsilon_at_all():
     delta = np.array([1e-9, 0.01, 0.5, 0.99])
     equal(dp.gaussian_delta(dp.gaussian_sigma(0.0, delta), 0.0), delta)
@@ -181,8 +193,31 @@ def test_too_many_samples_are_refused_before_the_first():
     def never(rows):
         raise AssertionError("ran")
 
-    with pytest.raises(ValueError, match="draws"):
-        dp.replacement_subsample_law(never, range(10), 7)
+    for rows, draws in ((10, 7), (1001, 2), (2, 20), (3, 10**9)):
+        with pytest.raises(ValueError, match="^draws must leave at most 10.6 samples"):
+            dp.replacement_subsample_law(never, range(rows), draws)
+    for rows, draws in ((10, 6), (100, 3), (1000, 2), (2, 19), (1, 30)):  # a million, and less
+        with pytest.raises(AssertionError, match="ran"):
+            dp.replacement_subsample_law(never, range(rows), draws)
+
+
+def test_rows_may_be_of_any_form_but_must_be_listed():
+    rows = [(1,), (2, 3), "four"]
+    laws = (
+        lambda data: dp.uniform_subsample_law(lambda part: [len(part), len(part[0])], data, 1),
+        lambda data: dp.poisson_subsample_law(lambda part: [len(part), len(part)], data, 0.5),
+        lambda data: dp.replacement_subsample_law(lambda part: [len(part), len(part[0])], data, 1),
+    )
+    for law, found in zip(laws, ([1, 7 / 3], [1.5, 1.5], [1, 7 / 3]), strict=True):
+        equal(law(rows), found)
+        equal(law(tuple(rows)), found)
+        for wrong in ("four", {1, 2}, {1: 2}, 3, None, np.array(3), np.float64(3.0), iter(rows)):
+            with pytest.raises(ValueError, match="^data must be a list of rows"):
+                law(wrong)
+
+
+def test_minibatches_beyond_the_floats_cost_infinitely_much():
+    assert dp.minibatch_epsilon(1000.0, 0.1, 1.0, 1e-5) == np.inf  # and nothing is warned of
 
 
 def test_the_substitution_pair_of_a_large_epsilon():
@@ -190,6 +225,32 @@ def test_the_substitution_pair_of_a_large_epsilon():
         a, b = dp.substitution_pair(epsilon, 1.0)
         equal([np.log(a[0] / b[0]), np.log(b[1] / a[1])], epsilon)
         equal([a.sum(), b.sum()], 1.0)
+
+
+# ----------------------------------------------------------------------------- the best of runs
+
+
+def test_laws_of_the_number_of_runs_and_orders_that_there_are():
+    for eta in (-1 + 1e-9, 0.0, 100.0):
+        assert dp.negative_binomial_runs(eta, 0.5).mean > 1
+    for eta in (-1.0, -1.5, np.nextafter(100.0, 101.0), 1e3):
+        with pytest.raises(ValueError, match="^eta must be in"):
+            dp.negative_binomial_runs(eta, 0.5)
+    equal(dp.geometric_runs(1.01).mean, 1.01)
+    for mean in (1.0, 0.5):
+        with pytest.raises(ValueError, match="^mean must be above 1"):
+            dp.geometric_runs(mean)
+    loss, runs = dp.gaussian(2.0), dp.geometric_runs(3.0)
+    assert type(dp.best_of_renyi(loss, runs, 2.0)) is float
+    for alpha in (1.0, np.inf, [2.0, 1.0], [np.inf, 2.0]):
+        with pytest.raises(ValueError, match="^alpha must be finite and above 1"):
+            dp.best_of_renyi(loss, runs, alpha)
+
+
+def test_a_coin_that_never_shows_heads_tells_the_truth_for_certain():
+    for heads in (0.0, -0.0, 1.0):
+        assert dp.two_coin_epsilon(0.5, heads) == np.inf
+        assert dp.two_coin_epsilon(0.0, heads) == 0.0
 
 
 # ------------------------------------------------------------------------------------ mechanisms
@@ -259,11 +320,80 @@ def test_the_law_of_one_report_in_closed_form():
     equal(np.exp(dp.sparse_log_law(shows, [a], told[:, None])), density, rtol=1e-11)
 
 
+def test_the_law_of_many_equal_answers_is_a_beta_function():
+    """With one scale b for all noise the integral over z is one over u = F(z): B(m + 1, k + 1)."""
+
+    few = (1, 1), (100, 100), (7, 3000)
+
+    def check(noise, counts=few):
+        for below, above in counts:
+            found = dp.sparse_log_law(
+                noise._replace(count=above + 1), np.full(below + above, 0.3),
+                np.repeat([0, 1], (below, above)), 0.3,
+            )  # fmt: skip
+            exact = float(mpmath.log(mpmath.beta(below + 1, above + 1)))
+            equal(found, exact, rtol=1e-15, atol=1e-11)
+
+    for scale in (0.05, 40.0):
+        check(dp.SparseVector(scale, scale))
+    check(dp.SparseVector(1.5, 1.5), [*few, (10_000, 10_000), (200_000, 0)])
+    must_fail(check, dp.SparseVector(1.5, 1.500001))
+
+
+def test_reports_are_about_the_distance_to_the_threshold():
+    kept, shows = dp.SparseVector(1.0, 2.5), dp.SparseVector(1.0, 2.5, None, 1, True)
+    for t in (-3.0, 2.0):
+        for report in (0, 1):
+            moved = dp.sparse_log_law(kept, [0.3 + t], [report], t)
+            equal(moved, dp.sparse_log_law(kept, [0.3], [report]), rtol=1e-11)
+        for told in (-np.inf, -0.5, 4.0):
+            moved = dp.sparse_log_law(shows, [0.3 + t], [told + t], t)
+            equal(moved, dp.sparse_log_law(shows, [0.3], [told]), rtol=1e-11)
+
+
+def test_answers_may_lie_a_hundred_thousand_scales_apart_or_next_to_each_other():
+    noise = dp.SparseVector(2.0, 1.0)
+    far = dp.sparse_log_law(noise, [0.0, -9.9e4], [0, 0])  # so far below it is no report at all
+    equal(far, dp.sparse_log_law(noise, [0.0], [0]), rtol=1e-11)
+    with pytest.raises(ValueError, match="^answers and threshold must lie within 10.5 noise"):
+        dp.sparse_log_law(noise, [0.0, -1e5], [0, 0])
+    near = dp.sparse_log_law(noise, [0.0, 5e-324], [0, 0])  # and no warning
+    equal(near, dp.sparse_log_law(noise, [0.0, 0.0], [0, 0]))
+
+
+def test_no_more_noises_of_the_threshold_are_drawn_than_there_are_queries():
+    for count, drawn in ((2, 2), (3, 3), (100, 3), (np.inf, 3)):
+        noise = dp.SparseVector(2.0, 5.0, 3.0, count)
+        known = 3.0 * np.log(2 * drawn / 0.1) + 5.0 * np.log(2 * 3 / 0.1)
+        equal(dp.sparse_accuracy(noise, 3, 0.1), known)
+
+
 def test_each_round_has_the_noise_of_its_own():
     fresh = dp.SparseVector(1.0, 2.5, 9.0, 2)
     one, two = dp.SparseVector(1.0, 2.5, None, 1), dp.SparseVector(9.0, 2.5, None, 1)
     product = dp.sparse_log_law(one, [0.3, 1.0], [0, 1]) + dp.sparse_log_law(two, [-2.0], [1])
     equal(dp.sparse_log_law(fresh, [0.3, 1.0, -2.0], [0, 1, 1]), product, rtol=1e-11)
+
+
+def test_the_scales_of_the_six_algorithms_of_lyu_su_and_li():
+    """Their Figure 1, each with half of epsilon for the threshold but for the fourth: a quarter."""
+    epsilon, c, s = 0.8, 3, 1.5
+    half = epsilon / 2
+    figure = [
+        (s / half, 2 * c * s / half, None, c, False),
+        (c * s / half, 2 * c * s / half, c * s / half, c, False),
+        (s / half, c * s / half, None, c, True),
+        (s / (epsilon / 4), s / (3 * epsilon / 4), None, c, False),
+        (s / half, 0.0, None, np.inf, False),
+        (s / half, s / half, None, np.inf, False),
+    ]
+    found = dp.lyu_variants(epsilon, c, s).values()
+    for one, known in zip(found, figure, strict=True):
+        assert (one[2] is None) == (known[2] is None)
+        equal(*(np.array([x or 0.0 for x in each], dtype=float) for each in (one, known)))
+    equal(
+        [dp.sparse_epsilon(one, s) for one in found], [epsilon] * 2 + [np.inf, 3.8] + [np.inf] * 2
+    )
 
 
 def test_mechanisms_without_noise_on_the_answers_have_no_epsilon():
@@ -278,6 +408,31 @@ def test_mechanisms_without_noise_on_the_answers_have_no_epsilon():
     for threshold in ([0.0, 1.0], [[0.0, 1.0, 2.0]]):
         with pytest.raises(ValueError, match="^threshold must be one number, or one for each"):
             dp.sparse_log_law(noise, [1.0, 2.0, 3.0], [0, 0, 1], threshold)
+
+
+@pytest.mark.parametrize(
+    "name, values",
+    [
+        ("threshold_scale", (-1.0, 0.0, np.nan, np.inf, None, [1.0], "1")),
+        ("query_scale", (-1.0, np.nan, np.inf, None, [1.0], "1")),
+        ("refresh_scale", (-1.0, 0.0, np.nan, np.inf, [1.0], "1")),
+        ("count", (0, -1, 1.5, np.nan, -np.inf, None, [1], "1")),
+    ],
+)
+def test_noise_that_is_none_is_refused_wherever_it_is_taken(name, values):
+    """Of a scale of -1 `sparse_epsilon` would be 0 or less: privacy for free."""
+    rng, right = np.random.default_rng(1), dp.SparseVector(1.0, 2.0, 1.0, 2)
+    for value in values:
+        wrong = right._replace(**{name: value})
+        for call in (
+            lambda noise: dp.sparse_epsilon(noise),
+            lambda noise: dp.sparse_accuracy(noise, 3),
+            lambda noise: dp.sparse_runs(noise, [1.0], rng=rng),
+            lambda noise: dp.sparse_log_law(noise, [1.0], [1]),
+        ):
+            call(right)
+            with pytest.raises(ValueError, match=f"^noise.{name} must be"):
+                call(wrong)
 
 
 def test_reports_that_cannot_be():
@@ -356,6 +511,12 @@ def test_the_private_geometric_median_is_an_exponential_mechanism_of_sensitivity
 
 def test_an_error_of_shares_is_at_most_one():
     assert dp.small_db_accuracy(0.05, 2, 100, 10, 3, 0.1) == 1.0
+
+
+def test_the_error_of_a_small_database_counts_all_databases():
+    """10 rows of a universe of 3: C(12, 10) = 66 databases."""
+    found = dp.small_db_accuracy(0.05, 1000, 3, 4, 10, 0.5)
+    equal(found, np.sqrt(np.log(4) / 10) + 2 / (0.5 * 1000) * np.log(66 / 0.05))
 
 
 # -------------------------------------------------------------------------- optimal composition
@@ -532,9 +693,11 @@ def test_bounds_of_an_event_that_is_always_and_never_seen():
 
 def test_an_exponential_is_enclosed_closely():
     def check(enclosed):
-        for rate in (Fraction(0), Fraction(1, 3), Fraction(1), Fraction(7, 2), Fraction(40)):
-            for bits in (4, 32, 64):
+        some = [Fraction(k, 397) for k in range(1, 397)]  # sums that end above exp, and below
+        for rate in (Fraction(0), Fraction(1), Fraction(7, 2), Fraction(40), *some):
+            for bits in (1, 2, 3, 4, 32, 64):
                 low, high, one = enclosed(rate, bits)
+                assert one >= 1 << bits and one & one - 1 == 0
                 with mpmath.workdps(120):
                     value = mpmath.exp(-mpmath.mpf(rate.numerator) / rate.denominator) * one
                     assert low <= value <= high and (high - low) << bits <= one
@@ -543,8 +706,41 @@ def test_an_exponential_is_enclosed_closely():
         low, high, one = discrete.enclosed_exp(rate, bits)
         return low, high - 2, one
 
+    def above(rate, bits):
+        low, high, one = discrete.enclosed_exp(rate, bits)
+        return high, high, one
+
     check(discrete.enclosed_exp)
     must_fail(check, narrow)
+    must_fail(check, above)
+
+
+class Scripted(np.random.Generator):
+    """Draws the words that it is told to."""
+
+    def __init__(self, *words):
+        super().__init__(np.random.PCG64(1))
+        self.words = list(words)
+
+    def integers(self, *args, size, **how):
+        found, self.words = self.words[:size], self.words[size:]
+        return np.array(found, dtype=np.uint64)
+
+
+def test_a_draw_next_to_its_chance_is_decided_by_fractions():
+    with mpmath.workdps(40):
+        chance = int(mpmath.floor(mpmath.exp(-1) * 2**64))  # a rate of 1
+    for word, kept in ((chance - 1, True), (chance + 1, False)):
+        assert discrete._keeps(np.array([1]), Fraction(1, 2), 0, Scripted(word)) == [kept]
+    for word in (0, 2**63, 2**64 - 1):  # a rate of 0 keeps all
+        assert discrete._keeps(np.array([3]), Fraction(1, 2), 3, Scripted(word)) == [True]
+
+
+def test_no_draws_are_whole_numbers_too():
+    for draw in (discrete.geometric, discrete.discrete_laplace_noise):
+        assert draw(Fraction(1, 3), 0, np.random.default_rng(1)).dtype == np.int64
+    none = discrete.discrete_gaussian_noise(Fraction(3), 0, np.random.default_rng(1))
+    assert none.dtype == np.int64 and none.shape == (0,)
 
 
 def test_the_mean_of_iterates_that_do_not_move_is_the_start():
@@ -665,7 +861,7 @@ def test_a_minimum_that_rounding_cannot_reach_is_the_best_point_seen():
 
 
 def test_losses_and_their_derivatives_as_they_are_written_down():
-    m = np.array([-3.0, 0.0, 0.5, 0.75, 1.0, 1.5, 4.0])
+    m = np.array([-3.0, 0.0, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0])
     e = np.exp(-m)
     ramp = np.clip(1.5 - m, 0, 1)  # the Huber hinge is bent from 1/2 to 3/2
     for y in (1.0, -1.0):
@@ -710,6 +906,13 @@ def test_rows_are_scaled_to_the_bound_and_shorter_ones_stay():
     equal(dp.clip_rows(rows), [[0.6, 0.8], [0.3, 0.4], [0.0, 0.0], [1e-320, 0.0]])
     equal(dp.clip_rows(rows, 2.0)[0], [1.2, 1.6])
     equal(dp.clip_rows([3.0, 4.0]), [0.6, 0.8])
+
+
+def test_the_sensitivity_of_an_optimum_falls_with_the_rows_and_the_regularization():
+    equal(dp.output_sensitivity(50, 0.1, dp.huber_loss), 0.4)  # 2 L/(n lambda), L = 1
+    equal(dp.output_sensitivity(200, 0.1, dp.huber_loss), 0.1)
+    steep = dp.logistic_loss.lipschitz(dp.optimum_radius(dp.logistic_loss, 0.5))
+    equal(dp.output_sensitivity(8, 0.5), 2 * steep / 4)
 
 
 def test_the_radius_of_an_optimum_is_where_its_two_bounds_meet():
@@ -772,11 +975,87 @@ def test_marginals_in_the_order_that_they_say():
             dp.Marginals(shape, order)
 
 
+def test_errors_of_a_noisy_histogram_on_either_side_of_the_change():
+    """b sqrt(8 log(2) m l) where l = log(2k/beta) <= m log 2, else sqrt(2) b (l + m log 2)."""
+    for m, k in ((100, 3), (2, 1000)):
+        few, room, b = np.log(2 * k / 0.1), m * np.log(2), 2 / (50 * 0.7)
+        known = np.sqrt(8 * room * few) if m == 100 else np.sqrt(2) * (few + room)
+        equal(dp.laplace_histogram_error(50, m, k, epsilon=0.7, beta=0.1), b * known)
+
+
+def test_the_threshold_of_a_plan_lies_between_what_teaches_and_what_is_promised():
+    """A report "above" is right by `gap` at least, and a guess that is kept by the error at most,
+    if all noises keep within `slack`; the gap is what so many updates can teach (U-pmw)."""
+    beta = 0.1
+    for rows, universe, queries, epsilon in ((1000, 50, 200, 1.0), (10**5, 8, 10**4, 0.3)):
+        plan = dp.weights_plan(rows, universe, queries, epsilon=epsilon, beta=beta)
+        rounds = np.log(3 * plan.updates / beta)
+        slack = plan.threshold_scale * rounds + plan.query_scale * np.log(3 * queries / beta)
+        gap, noise = plan.threshold - slack, plan.answer_scale * rounds
+        equal(plan.error, plan.threshold + slack)
+        equal(dp.update_bound(universe, gap, noise), plan.updates + 1)
+    assert dp.weights_plan(3, 2, 1, epsilon=1.0).updates == 1  # no budget for a second
+
+
+def test_so_much_adaptive_analysis_is_served_and_no_more():
+    """What is next refused shows that the number before it was not."""
+    rng, most = np.random.default_rng(1), 10**6
+
+    def analyst(asked=(3,), answer=abs, repetitions=1, rng=rng):
+        dp.noise_analyst((9,), asked, answer=answer, repetitions=repetitions, rng=rng)
+
+    def oracle(repetitions):
+        dp.Thresholdout(0.1, 1.0, 0, repetitions, rng=rng)
+
+    for call, name in (
+        (lambda: analyst(asked=[10**7 + 1]), "asked"),
+        (lambda: analyst(asked=[10**7], answer=None), "answer"),
+        (lambda: analyst(repetitions=most + 1, rng=None), "repetitions"),
+        (lambda: analyst(repetitions=most, rng=None), "rng"),
+        (lambda: oracle(most + 1), "repetitions"),
+        (lambda: oracle(most), "budget"),
+        (lambda: dp.vote_bias(10**8 + 1, -1.0), "m"),
+    ):
+        with pytest.raises(ValueError, match=f"^{name} must be"):
+            call()
+
+
+def test_a_tie_of_votes_counts_one_half():
+    def accuracy(coins, tie):
+        votes = (2 * coins - 1).sum(-1)
+        return (votes > 0).mean(1) + tie * (votes == 0).mean(1)
+
+    found = dp.noise_analyst(
+        (5,), [2], answer=np.ones_like, repetitions=30, rng=np.random.default_rng(3)
+    )
+    coins = stability._coins((30, 5, 2), np.random.default_rng(3))
+    equal(found[0, :, 0], accuracy(coins, 0.5))
+    must_fail(equal, found[0, :, 0], accuracy(coins, 1.0))
+
+
+def test_the_holdout_answers_on_whichever_side_it_lies():
+    oracle = dp.Thresholdout(0.1, 1e-9, 4, rng=np.random.default_rng(2))
+    told = oracle.answer([[0.9, 0.1, 0.5, 0.5]], [[0.1, 0.9, 0.45, 0.55]])
+    equal(told, [[0.1, 0.9, 0.5, 0.5]], atol=1e-6)  # within the threshold: the training value
+    assert oracle.left.tolist() == [2]
+
+
 def test_histograms_hold_whole_rows_and_queries_fit_them():
     shares, rows = queries_room.histogram_rows([1, 0, 2])
     assert shares.tolist() == [1.0, 0.0, 2.0] and rows == 3 and type(rows) is int
     assert queries_room.histogram_rows([0.5, 0.5 + 9e-7])[1] == 1
-    for histogram in ([1, -1, 3], [0.0, 0.0], [0.5, 0.6], [0.5, 0.5 + 1.1e-6], [0.3], [[1.0]], []):
+    assert queries_room.histogram_rows([1.0, 1 - 9e-7])[1] == 2
+    assert queries_room.histogram_rows([1.0])[1] == 1
+    for histogram in (
+        [1, -1, 3],
+        [0.0, 0.0],
+        [0.5, 0.6],
+        [1.0, 0.9],
+        [0.5, 0.5 + 1.1e-6],
+        [0.3],
+        [[1.0]],
+        [],
+    ):
         with pytest.raises(ValueError, match="^histogram must"):
             queries_room.histogram_rows(histogram)
     marginals = dp.Marginals((2, 2), 1)

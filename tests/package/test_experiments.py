@@ -139,3 +139,30 @@ def test_as_many_trials_and_fits_as_the_page_says():
     assert 0 < rate < 1 and rate * 400 == round(rate * 400)
     experiments.regrets(fit, x, y, (3, 8), epsilon=1.0, rng=rng)
     assert fits == [3] * 2666 + [8] * 1000  # 8,000 rows in all
+
+
+def test_the_noise_of_the_line_up_is_that_of_all_rows_with_the_candidate(monkeypatch):
+    x, y = rows(12, 2)
+    drawn = []
+
+    def noise(dimension, scale, *, rng):
+        drawn.append(scale)
+        return np.zeros(dimension)
+
+    monkeypatch.setattr(experiments, "spherical_laplace", noise)
+    found = experiments.line_up(
+        x, y, [0, 5, 7], [0.1, 4.0], regularization=0.5, trials=3, rng=np.random.default_rng(1)
+    )
+    assert found == [1.0, 1.0]  # without noise the optimum names who is in
+    scale = dp.output_sensitivity(10, 0.5)  # nine others, and the candidate
+    equal(drawn, [scale / 0.1] * 3 + [scale / 4.0] * 3)
+
+
+def test_who_is_on_the_boundary_is_not_classified():
+    x, y = rows(20, 3)
+
+    def fit(a, b, *, regularization, epsilon, delta, loss, rng):
+        assert (epsilon, delta) == (1.0, 0.0)  # pure, unless a delta is given
+        return dp.PrivateFit(np.zeros(3), epsilon, delta, 0.0, None)
+
+    equal(experiments.held_out(fit, x, y, loss=dp.logistic_loss, epsilon=1.0, rng=None), 0.0)

@@ -1,11 +1,14 @@
 """Samplers against their laws. Seeds are fixed; a correct sampler fails one comparison with
 probability 1e-7 (so at most 1e-6 for the file), and a planted broken one fails for certain."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy import stats
 
 import dpnotes as dp
+from dpnotes import discrete
 from evidence import must_fail
 
 ALARM, DRAWS = 1e-7, 100_000
@@ -63,6 +66,53 @@ def test_randomized_response_tells_the_truth_as_often_as_it_should():
     assert far.dtype == bool and far.all()
 
 
+def test_the_private_median_between_two_values():
+    """Density e^(-1) : 1 : e^(-1) on [0, 0.2], [0.2, 0.7], [0.7, 1] at epsilon = 2, n = 2."""
+    draw, ends = rng(), np.array([0, 0.1, 0.2, 0.45, 0.7, 0.85, 1])
+    found = np.array(
+        [
+            dp.private_median([0.7, 0.2], epsilon=2.0, lower=0.0, upper=1.0, rng=draw)
+            for _ in range(10_000)
+        ]
+    )
+
+    def check(epsilon):
+        masses = np.diff(ends) * np.exp(-epsilon / 2 * np.array([1, 1, 0, 0, 1, 1]))
+        place = np.searchsorted(ends, found) - 1
+        follows_masses(place, np.arange(6), masses / masses.sum())
+
+    check(2.0)
+    must_fail(check, 1.7)
+    must_fail(check, 2.4)
+
+
+def test_values_above_have_noise_for_half_of_their_round():
+    """2,000 rounds of epsilon 2 at sensitivity 3: half of 2 buys noise of scale 3."""
+    options = dict(count=2000, epsilon=4000.0, sensitivity=3.0, rng=rng())
+    noise = dp.numeric_sparse(np.full(2000, 1e6), **options) - 1e6
+
+    def check(centre, scale):
+        follows(noise, stats.laplace(centre, scale))
+
+    check(0.0, 3.0)
+    must_fail(check, 1.0, 3.0)
+    must_fail(check, 0.0, 1.5)
+    must_fail(check, 0.0, 6.0)
+
+
+def test_noise_of_a_histogram_pays_for_the_two_counts_that_a_replaced_row_moves():
+    histogram = np.zeros(DRAWS // 2)
+    histogram[:5] = 8.0  # 40 rows
+
+    def check(counts):
+        noise = dp.laplace_histogram(histogram, epsilon=0.5, rng=rng()) - histogram / 40
+        follows(noise, stats.laplace(0, counts / (40 * 0.5)))
+
+    check(2.0)
+    must_fail(check, 1.8)
+    must_fail(check, 2.2)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.7, 1.0, 2.5])
 def test_discrete_laplace(epsilon):
@@ -91,6 +141,45 @@ def test_discrete_gaussian(sigma):
 
     check(sigma)
     must_fail(check, 1.2 * sigma)
+
+
+def test_what_lies_beyond_the_last_digit_is_geometric_again(monkeypatch):
+    """With digits only up to a rate of 1: at rate 2/5 a fifth of the draws need more than two."""
+    monkeypatch.setattr(discrete, "LAST_RATE", 1)
+    monkeypatch.setattr(discrete, "_digit_chances", discrete._digit_chances.__wrapped__)
+    drawn = discrete.geometric(Fraction(2, 5), 20_000, rng())
+    assert drawn.dtype == object
+
+    def check(rate):
+        g = np.arange(30)
+        follows_masses(drawn.astype(int), g, -np.expm1(-rate) * np.exp(-rate * g))
+
+    check(0.4)
+    must_fail(check, 0.42)
+
+
+def test_discrete_gaussian_noise_has_the_variance_of_its_sigma():
+    def check(variance):
+        for sigma in (0.25, 3.5):
+            found = dp.discrete_gaussian_mechanism(np.full(60, 7), sigma=sigma, rng=rng())
+            same = discrete.discrete_gaussian_noise(variance(Fraction(sigma)), 60, rng())
+            assert (found - 7 == same).all()
+        drawn = discrete.discrete_gaussian_noise(variance(Fraction(7, 2)), 4000, rng())
+        z = np.arange(-60, 61)
+        masses = np.exp(-(z**2) / (2 * 3.5**2))
+        follows_masses(drawn, z[50:71], (masses / masses.sum())[50:71])
+
+    check(lambda sigma: sigma**2)
+    must_fail(check, lambda sigma: sigma**3)
+    must_fail(check, lambda sigma: 2 * sigma)
+
+
+def test_discrete_gaussian_noise_of_the_least_and_the_largest_sigma():
+    assert dp.discrete_gaussian_mechanism(3, sigma=1e-100, rng=rng()) == 3
+    assert abs(dp.discrete_gaussian_mechanism(3, sigma=1e100, rng=rng())) > 1e90  # else 1e-10
+    for sigma in (9e-101, 1.1e100):
+        with pytest.raises(ValueError, match="^sigma must be in"):
+            dp.discrete_gaussian_mechanism(3, sigma=sigma, rng=rng())
 
 
 def test_exact_samplers_take_huge_scales():
@@ -124,6 +213,14 @@ def test_every_row_lands_on_the_grid():
         name = next(iter(wrong))
         with pytest.raises(ValueError, match=f"^{name} must"):
             dp.safe_sum([0.5], **{**dict(lower=0, upper=1, grid=0.5), **wrong}, rng=rng())
+    found = dp.to_grid([-9.0, 9.0], lower=0.3, upper=0.8, grid=0.5)
+    assert found.tolist() == [1, 2]  # the multiples next to 0.3 and 0.8
+    far, near = 2.0**53, 2.0**53 - 1  # beyond 2^53 steps a bound is no exact whole number
+    for lower, upper in ((-far, 0.0), (0.0, far), (-far, -near), (near, far)):
+        with pytest.raises(ValueError, match="^grid must"):
+            dp.to_grid([0.5], lower=lower, upper=upper, grid=1.0)
+    ends = dp.to_grid([-np.inf, np.inf], lower=-near, upper=near, grid=1.0)
+    assert ends.tolist() == [-(2**53) + 1, 2**53 - 1]
     for wrong in ("x", [1j], [[1.0], [2.0, 3.0]]):
         with pytest.raises(ValueError, match="^values must"):
             dp.to_grid(wrong, lower=0, upper=1, grid=0.5)

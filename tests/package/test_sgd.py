@@ -205,12 +205,43 @@ def test_bad_settings_are_refused_by_name(problem, name, value):
         run(problem, **{name: value})
 
 
+def test_so_many_steps_are_served_and_no_more(problem):
+    for steps, name in ((10**8 + 1, "steps"), (10**8, "gradient_sum")):  # what is refused first
+        with pytest.raises(ValueError, match=f"^{name} must be"):
+            run(problem, steps=steps, gradient_sum=None)
+    assert run(problem).batch_sizes.dtype.kind == "i"
+
+
 @pytest.mark.parametrize("label", [-1, 2, 0.5])
 def test_labels_the_loss_does_not_know_are_refused(label):
     with pytest.raises(ValueError, match="^y must hold"):
         dp.softmax_clipped_sum(np.zeros((1, 2)), np.ones((2, 1)), np.array([0, label]), 1.0)
     with pytest.raises(ValueError, match="^y must hold"):
         dp.logistic_clipped_sum(np.zeros(1), np.ones((2, 1)), np.array([1, 2 * label + 4]), 1.0)
+
+
+def test_each_row_has_one_label():
+    for few in ([], [0], [0, 1, 1]):
+        with pytest.raises(ValueError, match="^y must be one whole number a row"):
+            dp.softmax_clipped_sum(np.zeros((1, 2)), np.ones((2, 1)), few, 1.0)
+        with pytest.raises(ValueError, match="^y must hold"):
+            dp.logistic_clipped_sum(np.zeros(1), np.ones((2, 1)), np.ones(len(few)), 1.0)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 1, 3), (2, 1, 3, 2)])
+def test_the_norm_of_a_gradient_is_taken_over_all_its_entries(shape):
+    """One number a row, up to the kernels of a convolution (out, in, height, width)."""
+    size = np.array([5.0, 0.5, 0.0])[(...,) + (None,) * len(shape)]  # norms 5, 0.5 and 0
+    gradients = size * np.ones(shape) / np.sqrt(np.ones(shape).size)
+    found = dp.clipped_sum(gradients, 2.0)
+    assert found.shape == shape
+    np.testing.assert_allclose(np.linalg.norm(found), 2.5, rtol=1e-14)
+
+
+@pytest.mark.parametrize("wrong", [3.0, np.zeros((1,) * 6), [[1.0], [1.0, 2.0]]])
+def test_gradients_of_no_rows_or_of_too_many_axes_are_refused(wrong):
+    with pytest.raises(ValueError, match="^gradients must be"):
+        dp.clipped_sum(wrong, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -234,4 +265,5 @@ def test_progress_shows_on_stderr_of_long_runs_only(problem, capsys, monkeypatch
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
     run(problem)
     out, err = capsys.readouterr()
-    assert out == "" and "dp_sgd" in err
+    assert out == "" and "dp_sgd" in err and "step" in err
+    assert err.endswith("\r")  # nothing of the bar is left on the line
