@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike
 from .._validate import count, nonnegative, order, probability, within
 from . import many, tradeoff
 from .direction import Direction
+from .enclosure import intersected, is_wide
+from .inversion import GOOD
 from .step import Finite, Gaussian, Step
 from .work import QUERY, ExhaustedError, limited, shared
 
@@ -64,7 +66,7 @@ class PrivacyLoss:
         epsilon = nonnegative("epsilon", epsilon)
         return self._many(many.deltas, self._worst_delta, epsilon)[1]
 
-    def _worst(self, answer, needless):
+    def _worst(self, answer, needless, joined=lambda one, other: tuple(map(max, one, other))):
         """The largest (low, value, high) of the directions, within the work of one query; one that
         is ``needless`` beside what is found is not computed."""
         first, *others = self._directions
@@ -73,7 +75,7 @@ class PrivacyLoss:
                 found = answer(first)
             for way in others:
                 if not needless(way, found):
-                    found = tuple(map(max, found, answer(way)))
+                    found = joined(found, answer(way))
         return found
 
     def _worst_delta(self, epsilon, enough=np.inf):
@@ -84,6 +86,10 @@ class PrivacyLoss:
         def needless(way, found):
             return found[2] > enough or way.certainly_below(epsilon, found[0])
 
+        if epsilon == 0:  # the total variation, which is the same both ways
+            return self._worst(
+                lambda way: way.delta(0.0), lambda _, found: not is_wide(found, GOOD), intersected
+            )
         return self._worst(lambda way: way.delta(epsilon), needless)
 
     def _roughly(self, epsilon):

@@ -226,6 +226,8 @@ def lattice_delta(parts, way, e, near=None):
     noise = coarse[3] + fine[3]
     error = abs(coarse[1] - fine[1]) + abs(fine[1]) * rounding + noise
     smooth = all(part.kind == "gaussian" for part in parts)  # else atoms: the mass at e is not
+    if smooth and not fine[2] <= 0.01 * abs(fine[1]):  # no start of an expansion: too coarse
+        raise TooLongError
     error += fine[2] / 10 if smooth else fine[2]
     close = any(_widest(moments, part) < 100 * drawn[1].h for part in parts)
     if close or any(part.swapped or part.counted for part in parts):  # both may err alike

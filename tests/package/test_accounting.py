@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpnotes as dp
+from dpnotes.accountant.direction import Direction
 from evidence import equal, must_fail
 
 ROWS = json.loads(
@@ -423,3 +424,18 @@ def test_public_calls_have_type_hints():
     check([dp.calibrate, dp.PrivacyLoss.__add__, *methods])
     must_fail(check, [lambda epsilon: epsilon])
     assert (pathlib.Path(dp.__file__).parent / "py.typed").exists()
+
+
+def test_delta_at_zero_is_the_total_variation_both_ways(monkeypatch):
+    """The direction that is known better serves both; a sharp first one is enough."""
+    asked, delta = [], Direction.delta
+    monkeypatch.setattr(Direction, "delta", lambda way, e: asked.append(way) or delta(way, e))
+    run = dp.subsample(dp.gaussian(0.8), 0.01).compose(300)
+    low, high = run.delta_interval(0.0)
+    assert asked == run._directions[:1] and high - low <= 1e-9 * high
+    both = [delta(way, 0.0) for way in run._directions]
+    assert max(found[0] for found in both) <= min(found[2] for found in both)
+    wide, sharp = (0.1, 0.9, 0.9), (0.3, 0.3000001, 0.3000001)
+    first = run._directions[0]
+    monkeypatch.setattr(Direction, "delta", lambda way, e: wide if way is first else sharp)
+    assert run.delta_interval(0.0) == sharp[::2]
