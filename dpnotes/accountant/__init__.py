@@ -32,12 +32,13 @@ MODEL, with budgets above what was observed (EPS is 2^-52, and the page accounti
    from the bound 2 N(d)/(exp(2 pi d/h) - 1) <= exp(-60) N, with N(d) summed on that mesh
    (``_nodes``), or for the steps of a schedule together from exp(1 - 42) (``schedule``), with N(d)
    summed on a mesh that leaves 1e-3 of the log of all rounds, for which 0.01 is allowed; windows
-   end at exp(-60) of the peak. Gauss-Legendre rules, of 16 and 4 nodes, are right to 1e-14 a step
-   (``lattice.CELL_NOISE``);
+   end at exp(-60) of the peak, and where the line comes down to the real one it adds exp(-50), or
+   in a schedule exp(-12) of the rest (``shifted.coming_down``). Gauss-Legendre rules, of 16 and 4
+   nodes, are right to 1e-14 a step (``lattice.CELL_NOISE``);
 5. transforms of a lattice of k rounds: 4 EPS (5 + k) in norm (``FFT_NOISE``); its period keeps
    Chernoff's bound on what is wrapped below 1e-14 of the saddle-point value of delta, and 1e-13 of
-   it is allowed for (``ALIAS``); the probability of the largest loss of all is right to 1e-11
-   (``LAST_NOISE``);
+   it is allowed for (``ALIAS``); running sums of its probabilities are right to 1e-12
+   (``SUMS_NOISE``), and the probability of the largest loss of all to 1e-11 (``LAST_NOISE``);
 6. a class of jumps ends 24 widths out, where its weight is below 1e-126 (``jumps.REACH``);
 7. binomial sums run over 60 terms and 14 standard deviations on both sides of their centre
    (``two_losses``).

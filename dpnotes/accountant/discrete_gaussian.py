@@ -111,7 +111,8 @@ class DiscreteGaussian(Step):
 
 
 def log_shift(a, sigma):
-    """log f(a) - log f(0), at most 0 and of period 1, to full relative accuracy near 0."""
+    """log f(a) - log f(0), at most 0 and of period 1, without an absolute error near 0; below
+    sigma 1 to a few EPS of (a/sigma)^2, above of itself."""
     a = np.abs(a - np.round(a))[..., None]
     if sigma >= 1:  # Poisson: f(a) is proportional to 1 + 2 sum_j exp(-2 pi^2 sigma^2 j^2) cos
         j = np.arange(1, 4)
