@@ -23,12 +23,13 @@ IMPORTED = (
 PR_SET_PDEATHSIG = 1
 
 
-def become(arguments, cwd, env):
+def become(told, arguments, cwd, env):
     """This process is a kernel from now on, in a session of its own."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    os.write(1, b"%d\n" % os.getpid())
+    os.write(told, b"%d\n" % os.getpid())
+    os.close(told)
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
@@ -42,6 +43,8 @@ def become(arguments, cwd, env):
 
 
 def main():
+    told = os.dup(1)
+    os.dup2(2, 1)  # what an import prints is no answer
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # as a kernel says
     sys.path.pop(0)  # this folder, which no kernel looks into
     for name in IMPORTED:
@@ -51,7 +54,7 @@ def main():
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no kernel is waited for
     while line := sys.stdin.readline():
         if os.fork() == 0:
-            become(**json.loads(line))
+            become(told, **json.loads(line))
             return
 
 
