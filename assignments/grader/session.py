@@ -20,6 +20,8 @@ LAST_WORDS = (
     5  # seconds for what a dead process printed: without a sandbox a child may hold the pipe
 )
 LONGEST = 300  # characters of a text from the sandbox
+# a folder as a place, whether or not it may be read; elsewhere than on Linux there is no such thing
+PLACE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY
 TEXTS = ("error", "kind", "message")
 
 
@@ -247,16 +249,25 @@ def resident(process):
 
 
 def files(process):
-    """How many files lie in the sandbox's own /tmp and /dev/shm, as this process sees them."""
+    """How many files lie in the sandbox's own /tmp and /dev/shm, as this process sees them.
+
+    A folder is opened once and asked twice: while bubblewrap sets up its mounts, the same path can
+    lead to the sandbox's at first and then to this machine's, whose files are many.
+    """
     count = 0
     for folder in ("tmp", "dev/shm"):
-        inside = f"/proc/{process.pid}/root/{folder}"
         try:
-            if os.stat(inside).st_dev != os.stat(f"/{folder}").st_dev:  # not this machine's own
-                room = os.statvfs(inside)
+            inside = os.open(f"/proc/{process.pid}/root/{folder}", PLACE)
+        except OSError:
+            continue
+        try:
+            if os.fstat(inside).st_dev != os.stat(f"/{folder}").st_dev:  # not this machine's own
+                room = os.fstatvfs(inside)
                 count += room.f_files - room.f_ffree
         except OSError:
             continue
+        finally:
+            os.close(inside)
     return count
 
 

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from assignments.grader import judge, sandbox
-from assignments.grader.session import Session, ended
+from assignments.grader.session import Session, ended, files
 
 pytestmark = pytest.mark.usefixtures("bubblewrap")
 LIMITS = sandbox.Limits(cell_seconds=120, total_seconds=900)
@@ -74,3 +74,21 @@ def test_a_lost_sandbox_is_no_mark(master, fonts, tmp_path):
     with pytest.raises((sandbox.SandboxError, ModuleNotFoundError)):
         judge.mark(broken, ("ada", tmp_path / "laplace.md", []), LIMITS,
                    sandbox.Bubblewrap(LIMITS, fonts))  # fmt: skip
+
+
+def test_files_of_this_machine_are_nobodys_fault(monkeypatch):
+    """Mounts can change between two looks at a path, as they do while a sandbox is set up."""
+    looked = os.stat
+
+    def elsewhere(path, **options):
+        """What a path leads to; of one in another process's root, as if it led there no more."""
+        found = looked(path, **options)
+        if not str(path).startswith("/proc/"):
+            return found
+        return os.stat_result((*found[:2], found.st_dev + 1, *found[3:10]))
+
+    monkeypatch.setattr(os, "stat", elsewhere)
+    with subprocess.Popen(
+        [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE
+    ) as process:
+        assert files(process) == 0

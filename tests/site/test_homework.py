@@ -199,17 +199,29 @@ def seated(browser, address):
 
 
 @pytest.fixture
-def desk(browser, address):
-    """A new reader each time."""
+def own(browser, address):
+    """A browser window of its own each time, for a test that changes what it can do."""
     with seated(browser, address) as desk:
         yield desk
 
 
 @pytest.fixture(scope="module")
-def student(browser, address):
-    """One reader of all assignments."""
+def window(browser, address):
+    """The window of all readers who leave it as they found it."""
     with seated(browser, address) as desk:
         yield desk
+
+
+@pytest.fixture
+def desk(window):
+    """A new reader each time: the same window, in which nothing is kept from before."""
+    window.tab.goto("about:blank")
+    kept = {"origin": window.address, "storageTypes": "all"}
+    session = window.context.new_cdp_session(window.tab)
+    session.send("Storage.clearDataForOrigin", kept)
+    session.detach()
+    yield window
+    assert window.faults == []
 
 
 def begin(desk, name="laplace"):
@@ -345,8 +357,8 @@ def cells_of(file):
 
 
 @every_assignment
-def test_the_notebook_to_hand_in_is_the_released_one_but_for_answers(student, name):
-    tab = begin(student, name)
+def test_the_notebook_to_hand_in_is_the_released_one_but_for_answers(desk, name):
+    tab = begin(desk, name)
     file, _ = taken(tab, "Download to hand in")
     assert file == released(name).encode()
     answers = solved(masters.read(ROOT / "assignments" / f"{name}.md"))
@@ -496,13 +508,13 @@ def test_reset_can_be_undone_and_results_know_when_they_are_old(desk, right):
     assert "stopped" in said(tab, "1a")
 
 
-def test_python_that_does_not_come_is_not_the_answers_fault(desk):
+def test_python_that_does_not_come_is_not_the_answers_fault(own):
     broken = STAND_IN.replace(
         "call(name, args) {", "call(name, args) { throw new Error('no Python');"
     )
     script = {"body": broken, "content_type": "text/javascript"}
-    desk.tab.route("**/_run/python.js", lambda route: route.fulfill(**script))
-    tab = begin(desk)
+    own.tab.route("**/_run/python.js", lambda route: route.fulfill(**script))
+    tab = begin(own)
     box(tab, "1a").fill("x = 1")
     press(tab, "Check 1a")
     finish(tab)
@@ -512,19 +524,19 @@ def test_python_that_does_not_come_is_not_the_answers_fault(desk):
     assert box(tab, "1a").input_value() == "x = 1" and said(tab, "1a") == ""
 
 
-def test_a_check_ends_by_itself(desk):
+def test_a_check_ends_by_itself(own):
     script = (SITE / "_homework" / "homework.js").read_text().replace("LIMIT = 30", "LIMIT = 0.01")
     quick = {"body": script, "content_type": "text/javascript"}
-    desk.context.route("**/_homework/homework.js", lambda route: route.fulfill(**quick))
-    tab = begin(desk)
+    own.context.route("**/_homework/homework.js", lambda route: route.fulfill(**quick))
+    tab = begin(own)
     box(tab, "1a").fill("while True:\n    pass")
     press(tab, "Check 1a")
     finish(tab)
     assert "is there a loop that does not end?" in said(tab, "1a")
 
 
-def test_an_earlier_version_of_the_assignment_and_a_second_tab(desk):
-    tab = begin(desk)
+def test_an_earlier_version_of_the_assignment_and_a_second_tab(own):
+    tab = begin(own)
     old = {"answers": {"1a": "old answer", "2a": "old text"}}
     tab.evaluate(
         "(old) => localStorage.setItem('dpnotes-homework/laplace/0', JSON.stringify(old))", old
@@ -538,18 +550,18 @@ def test_an_earlier_version_of_the_assignment_and_a_second_tab(desk):
     assert "They were written for another version" in news(tab)
     assert "no question for the answers 9z" in news(tab)
     assert box(tab, "1c").input_value() == "def f(): pass"
-    other = desk.context.new_page()
-    other.goto(f"{desk.address}/{page_name('laplace')}")
+    other = own.context.new_page()
+    other.goto(f"{own.address}/{page_name('laplace')}")
     other.wait_for_selector(".hw-bar")
     box(other, "1b").fill("from the other tab")
     tab.wait_for_function("document.getElementById('answer-1b').value == 'from the other tab'")
     assert box(tab, "1a").input_value() == "old answer"
 
 
-def test_a_browser_that_keeps_nothing_says_so(desk):
+def test_a_browser_that_keeps_nothing_says_so(own):
     refuse = "{ if (key.startsWith('dpnotes-homework')) throw new Error('full') }"
-    desk.context.add_init_script(f"Storage.prototype.setItem = (key) => {refuse}")
-    tab = begin(desk)
+    own.context.add_init_script(f"Storage.prototype.setItem = (key) => {refuse}")
+    tab = begin(own)
     box(tab, "1a").fill("mine")
     tab.wait_for_function("document.querySelector('.hw-news').textContent")
     assert "does not keep your answers: save them" in news(tab)
@@ -578,10 +590,10 @@ def test_the_editor_indents_and_lets_go(desk):
 
 
 @pytest.mark.parametrize("looks", SOME_LOOKS)
-def test_accessible_with_results_shown_light_and_dark(desk, right, looks):
+def test_accessible_with_results_shown_light_and_dark(own, right, looks):
     """On a phone in light colours and on a screen in dark ones; the other ways once a week."""
-    desk.context.add_init_script(path=AXE)
-    tab = begin(desk)
+    own.context.add_init_script(path=AXE)
+    tab = begin(own)
     box(tab, "1a").fill(right["1a"])
     box(tab, "1b").fill(WRONG)
     box(tab, "3c-plot").fill("plt.plot([1, 2])\nplt.show()")
