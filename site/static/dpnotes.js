@@ -26,6 +26,7 @@ function openTarget() {
 
 window.addEventListener("load", markScrollingBoxes);
 window.addEventListener("resize", markScrollingBoxes);
+document.fonts.ready.then(markScrollingBoxes);
 document.addEventListener("toggle", markScrollingBoxes, true);
 window.addEventListener("load", openTarget);
 window.addEventListener("hashchange", openTarget);

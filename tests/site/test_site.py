@@ -253,9 +253,10 @@ SOME_LOOKS = [  # for a test's `looks`
 
 
 def look(tab, size, mode):
-    """Show the page in a size and a mode; returns their names."""
+    """Show the page in a size and a mode, and let its scripts see that; returns their names."""
     tab.set_viewport_size(size)
     tab.evaluate("(mode) => (document.documentElement.dataset.theme = mode)", mode)
+    tab.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)))")
     return f"{size['width']} px, {mode}"
 
 
