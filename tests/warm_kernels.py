@@ -23,13 +23,12 @@ IMPORTED = (
 PR_SET_PDEATHSIG = 1
 
 
-def become(told, arguments, cwd, env):
+def become(arguments, cwd, env):
     """This process is a kernel from now on, in a session of its own."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    os.write(told, b"%d\n" % os.getpid())
-    os.close(told)
+    os.write(1, b"%d\n" % os.getpid())
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
@@ -43,8 +42,6 @@ def become(told, arguments, cwd, env):
 
 
 def main():
-    told = os.dup(1)
-    os.dup2(2, 1)  # what an import prints is no answer
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # as a kernel says
     sys.path.pop(0)  # this folder, which no kernel looks into
     for name in IMPORTED:
@@ -54,7 +51,7 @@ def main():
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no kernel is waited for
     while line := sys.stdin.readline():
         if os.fork() == 0:
-            become(told, **json.loads(line))
+            become(**json.loads(line))
             return
 
 
