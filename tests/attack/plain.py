@@ -162,7 +162,7 @@ class Plain:
             mean_of = turned_mean if part.k < FEW_ROUNDS and len(y) > 1 else near_one
             lost, shift = mean_of(loss, weight, y)
             lost = np.maximum(lost, -2.0)  # log(1 + lost + i shift), not through abs
-            square = np.maximum(lost * (2 + lost) + shift**2, 1e-28 - 1)
+            square = np.maximum(lost * (2 + lost) + shift**2, -0.9)
             near = np.hypot(1 + lost, shift)  # of small numbers the square has half the digits
             size = np.where(near < 0.5, np.log(np.maximum(near, 1e-14)), 0.5 * np.log1p(square))
             total += part.k * (size + 1j * np.arctan2(shift, 1 + lost))

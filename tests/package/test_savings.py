@@ -43,8 +43,8 @@ SETTINGS = [
 
 @pytest.mark.parametrize("loss", SETTINGS, ids=str)
 def test_a_direction_that_is_ruled_out_is_the_lesser(loss):
-    """The answer is the greater of both directions, computed or not."""
-    for epsilon in (0.0, 0.01, 0.5, 2.0, 6.0):
+    """The answer is the greater of both directions, computed or not; at 0 they are the same."""
+    for epsilon in (0.01, 0.5, 2.0, 6.0):
         both = np.array([way.delta(epsilon) for way in loss._directions])
         equal(loss.delta_interval(epsilon), both.max(axis=0)[[0, 2]], rtol=0.0, atol=0.0)
         least, other = sorted(loss._directions, key=lambda way: way.delta(epsilon)[0])
