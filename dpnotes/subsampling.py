@@ -165,7 +165,7 @@ def replacement_subsample_law(mechanism: Callable, data: Sequence, draws: int) -
     if not data:
         raise ValueError("data must have at least one row to draw, got none")
     draws = count_or_zero("draws", draws)
-    if len(data) ** min(draws, 20) > 10**6:  # 2^20 is more
+    if draws > 10**6 or len(data) ** min(draws, 20) > 10**6:  # 2^20 is more
         raise ValueError(f"draws must leave at most 10^6 samples to go through, got {draws!r}")
     chosen = product(data, repeat=draws)
     return np.mean([mechanism(rows) for rows in chosen], axis=0)

@@ -193,7 +193,7 @@ def test_too_many_samples_are_refused_before_the_first():
     def never(rows):
         raise AssertionError("ran")
 
-    for rows, draws in ((10, 7), (1001, 2), (2, 20), (3, 10**9)):
+    for rows, draws in ((10, 7), (1001, 2), (2, 20), (3, 10**9), (1, 10**9)):
         with pytest.raises(ValueError, match="^draws must leave at most 10.6 samples"):
             dp.replacement_subsample_law(never, range(rows), draws)
     for rows, draws in ((10, 6), (100, 3), (1000, 2), (2, 19), (1, 30)):  # a million, and less
