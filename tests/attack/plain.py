@@ -221,7 +221,7 @@ class Line:
 
     def __init__(self, law, side, c, period, e, log_tail):
         self.law, self.side, self.c, self.h = law, side, c, 2 * pi / period
-        if abs(c) < 1e-100:
+        if abs(c) < 1e-100 or period == inf:
             raise TooLongError
         self.size, self.noise, self.mean, variance = law.real(c)
         variance += 1 / c**2 + 1 / (1 + c) ** 2
