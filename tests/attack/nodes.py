@@ -40,9 +40,9 @@ def swapped_nodes(part, c):
 
 
 def gaussian_nodes(part, n, height, digits):
-    """x = jh where phi(x) G(x)^n counts, for the trapezoid rule in the strip |Im x| < pi sigma^2:
-    on |Im x| = a the integrand grows by exp(a^2/2 sigma^2 + |n| a/sigma^2) at most (a bound for
-    a up to half the strip)."""
+    """x = jh where phi(x) G(x)^n counts, or either law, for the trapezoid rule in the strip
+    |Im x| < pi sigma^2: on |Im x| = a the integrand grows by exp(a^2/2 sigma^2 + |n| a/sigma^2) at
+    most (a bound for a up to half the strip)."""
     sigma = part.value[0]
     reach = abs(n) + height
     a = np.linspace(0.02, 0.5, 25) * pi * sigma**2
@@ -56,14 +56,17 @@ def gaussian_nodes(part, n, height, digits):
     h = float(np.max(2 * pi * a / gain))
     h = 2.0 ** np.floor(np.log2(h)) * np.floor(8 * h / 2.0 ** np.floor(np.log2(h))) / 8
     width = sqrt(2 * digits) * sigma
-    first, last = np.floor((leftmost(part, n) - width) / h), ceil((max(0.0, n) + width) / h)
+    first, last = np.floor((leftmost(part, n) - width) / h), ceil((max(1.0, n) + width) / h)
     if last - first > 300_000:
         raise TooLongError
     j = np.arange(first, last + 1)
     x = j * h
     log_g = log_ratio((x - 0.5) / sigma**2, part.rate)
-    weight = -0.5 * (x / sigma) ** 2 + n * log_g
-    inside = np.flatnonzero(weight > weight.max() - digits)
+    log_q = -0.5 * (x / sigma) ** 2
+    counts = np.zeros(len(x), dtype=bool)
+    for weight in (log_q, log_q + log_g, log_q + n * log_g):  # both laws: their masses are 1
+        counts |= weight > weight.max() - digits
+    inside = np.flatnonzero(counts)
     inside = slice(inside[0], inside[-1] + 1)
     return x[inside], log_g[inside], h
 
