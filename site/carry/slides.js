@@ -80,6 +80,7 @@ for (const footer of document.querySelectorAll(".slide > footer")) {
 window.addEventListener("hashchange", showPlace);
 window.addEventListener("resize", fit);
 document.documentElement.classList.add("js");
+document.fonts.addEventListener("loadingdone", fit);  // what measuring asks for may come later
 document.fonts.ready.then(() => {
   fit();
   showPlace();

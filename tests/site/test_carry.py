@@ -265,6 +265,7 @@ def test_no_slide_overflows_and_its_type_is_readable(browser, decks, fullest):
     for key in sorted(heights, key=heights.get)[-fullest:]:
         tab.goto((folder / f"{key}.html").as_uri())
         tab.wait_for_selector(".now")
+        tab.wait_for_function("document.fonts.status === 'loaded'")
         for slide in tab.evaluate(MEASURE):
             assert not slide["out"] and not slide["scrolls"], f"{key} {slide}"
             assert slide["type"] >= SMALLEST_TYPE, f"{key} {slide}"
