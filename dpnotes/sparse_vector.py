@@ -162,10 +162,11 @@ def lyu_variants(epsilon: float, count: int, sensitivity: float = 1.0) -> dict[s
 def _noise(noise):
     """Refuses what is no mechanism: scales below 0 would look like privacy for free."""
     check.instance("noise", noise, SparseVector, "a SparseVector")
-    for name in ("threshold_scale", "query_scale", "refresh_scale"):
-        value, least = getattr(noise, name), "nonnegative" if name == "query_scale" else "positive"
-        if value is not None or name != "refresh_scale":
-            getattr(check, least)(f"noise.{name}", check.scalar(f"noise.{name}", value))
+    checks = {"threshold_scale": check.positive, "query_scale": check.nonnegative}
+    if noise.refresh_scale is not None:
+        checks["refresh_scale"] = check.positive
+    for name, refuse in checks.items():
+        refuse(f"noise.{name}", check.scalar(f"noise.{name}", getattr(noise, name)))
     if noise.count != np.inf:
         check.count("noise.count", noise.count)
     return noise

@@ -1,6 +1,7 @@
 """Laws on a lattice, tilted, and their convolution by transforms, for ``lattice``."""
 
-from math import exp
+from itertools import islice
+from math import exp, inf
 from typing import NamedTuple
 
 import numpy as np
@@ -55,19 +56,32 @@ def binned(halves, grid, lam):
     return tilted / mass, top + np.log(mass), variance
 
 
+def groups(sizes):
+    """How many of these sizes, which ascend, go together each time: as many as give ``FEW``."""
+    found, product = [], inf
+    for size in sizes:
+        product *= size
+        if product <= FEW:
+            found[-1] += 1
+        else:
+            product = size
+            found.append(1)
+    return found
+
+
 def joined(laws):
     """Laws of few values that occur once, each product of up to ``FEW`` values as one: an exact
     sum instead of two transforms, and of two moves."""
-    found, last = [], None
-    for law, k in sorted(laws, key=lambda one: (one[1], len(one[0].loss))):
-        if k == 1 and last is not None and len(last.loss) * len(law.loss) <= FEW:
-            sums = (np.add.outer(a, b).ravel() for a, b in zip(last[:2], law[:2], strict=True))
-            last = found[-1] = Law(*sums)
-        elif k == 1:
-            last = law
-            found.append(law)
-        else:
-            break
+    once = iter(sorted((law for law, k in laws if k == 1), key=lambda law: len(law.loss)))
+    found = []
+    for count in groups(sorted(len(law.loss) for law, k in laws if k == 1)):
+        loss, log_p = next(once)[:2]
+        for law in islice(once, count - 1):
+            loss, log_p = (
+                np.add.outer(one, other).ravel()
+                for one, other in zip((loss, log_p), law[:2], strict=True)
+            )
+        found.append(Law(loss, log_p))
     return [(law, 1) for law in found] + [(law, k) for law, k in laws if k > 1]
 
 

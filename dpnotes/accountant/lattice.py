@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 import numpy as np
 
 from . import contour
-from .convolution import FEW, convolved, halved, joined
+from .convolution import convolved, groups, halved, joined
 from .finite_sums import Curve, curve
 from .laplace import Laplace
 from .law import EPS, log_sum_exp
@@ -126,13 +126,8 @@ def _atoms(step):
 
 def per_point(parts):
     """Work of a point of the lattice; laws of few values are joined (``convolution.joined``)."""
-    sizes = [len(step.losses) for step, k in parts if isinstance(step, Finite) and k == 1]
-    found, product = PER_CELL * (len(parts) - len(sizes)), FEW
-    for size in sorted(sizes):
-        product *= size
-        if product > FEW:
-            found, product = found + PER_POINT, size
-    return found
+    sizes = sorted(len(step.losses) for step, k in parts if isinstance(step, Finite) and k == 1)
+    return PER_CELL * (len(parts) - len(sizes)) + PER_POINT * len(groups(sizes))
 
 
 def longest(parts):

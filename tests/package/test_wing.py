@@ -772,3 +772,8 @@ def test_a_family_that_refuses_small_numbers_is_no_number_of_steps():
 
     exact = dp.calibrate(dp.gaussian, 1.0, 1e-5)
     assert dp.calibrate(family, 1.0, 1e-5) == pytest.approx(exact, rel=1e-11)
+
+
+def test_laws_are_grouped_to_products_of_at_most_4096():
+    assert convolution.groups([]) == [] and convolution.groups([1, 1, 5000]) == [2, 1]
+    assert convolution.groups([2] * 13) == [12, 1] and convolution.groups([64, 64, 64]) == [2, 1]
