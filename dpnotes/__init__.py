@@ -2,39 +2,33 @@
 
 One idea runs through the package: the privacy loss L = log p(X)/q(X), X ~ p, of a pair of output
 laws. (epsilon, delta)-DP is its tail, Renyi DP its moment generating function, composition its
-sum, subsampling a mixture inside it. Each module is the room behind one page of the book;
-``dpnotes.accountant`` is the engine behind ``PrivacyLoss``.
+sum, subsampling a mixture inside it.
 
-``dpnotes.plotting`` needs matplotlib and is imported by the pages that draw, not here.
+Here is what several chapters or a practitioner use. Each page of the book has a room of its own
+name beside: ``from dpnotes.chapters import composition``. ``dpnotes.accountant`` is the engine
+behind ``PrivacyLoss``; ``dpnotes.plotting`` needs matplotlib.
 """
 
-from .accountant import *  # noqa: F403
-from .approximate_dp import *  # noqa: F403
-from .audit import *  # noqa: F403
-from .audit_bounds import *  # noqa: F403
-from .best_of import *  # noqa: F403
-from .composition import *  # noqa: F403
-from .convex import *  # noqa: F403
-from .divergences import *  # noqa: F403
-from .erm import *  # noqa: F403
-from .filters import *  # noqa: F403
-from .floats import *  # noqa: F403
-from .gaussian_noise import *  # noqa: F403
-from .loss_range import *  # noqa: F403
-from .losses import *  # noqa: F403
-from .mechanisms import *  # noqa: F403
-from .minimise import *  # noqa: F403
-from .optimal import *  # noqa: F403
-from .pure_dp import *  # noqa: F403
-from .queries import *  # noqa: F403
-from .release import *  # noqa: F403
-from .renyi import *  # noqa: F403
-from .selection import *  # noqa: F403
-from .sgd import *  # noqa: F403
-from .shuffling import *  # noqa: F403
-from .sparse_vector import *  # noqa: F403
-from .stability import *  # noqa: F403
-from .subsampling import *  # noqa: F403
-from .tails import *  # noqa: F403
+from .accountant import PrivacyLoss, calibrate
+from .chapters.composition import dominating_pair
+from .chapters.gaussian import gaussian_delta, gaussian_sigma
+from .chapters.renyi_dp import (
+    rdp_to_dp, rdp_to_dp_improved, rdp_to_dp_optimal, zcdp_to_dp, zcdp_to_dp_improved,
+)  # fmt: skip
+from .chapters.stopping import bounded_range
+from .chapters.subsampling import clip_rows
+from .divergences import (
+    approximate_max_divergence, density_laws, hockey_stick, kl, max_divergence,
+    renyi_divergence, total_variation, tradeoff,
+)  # fmt: skip
+from .accountant import (
+    discrete_gaussian, discrete_laplace, finite, gaussian, laplace, randomized_response,
+    subsample, subsample_substitution,
+)  # fmt: skip
+from .mechanisms import (
+    discrete_gaussian_mechanism, discrete_laplace_mechanism, gaussian_mechanism,
+    laplace_mechanism, randomized_response_estimate, randomized_response_mechanism, safe_sum,
+    to_grid,
+)  # fmt: skip
 
 __version__ = "0.1.0"

@@ -1,6 +1,6 @@
 """``python -m dpnotes``: the calculator in a shell."""
 
-from .command_line import main
+from .calculator.command_line import main
 
 if __name__ == "__main__":
     main()

@@ -1,8 +1,6 @@
-"""SciPy's functions, imported when one is first called: that takes longer than all of dpnotes."""
+"""SciPy's functions, imported at the first call: importing SciPy takes longer than dpnotes does."""
 
 from importlib import import_module
-
-__all__ = []
 
 
 def _later(module, name):
@@ -16,6 +14,12 @@ def _later(module, name):
 def optimize():
     """The module scipy.optimize."""
     return import_module("scipy.optimize")
+
+
+def log_binomial(n, k):
+    """log of the number of subsets of k among n."""
+    gammaln = _later("scipy.special", "gammaln")
+    return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
 
 
 def __getattr__(name):

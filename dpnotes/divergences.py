@@ -6,49 +6,39 @@ m parameters give m numbers, and m pairs and one parameter give m numbers too. `
 turns a pair of densities on the line into such arrays, by quadrature. All logarithms are natural.
 """
 
-from collections.abc import Callable
+from __future__ import annotations
 
 import numpy as np
 
 from ._scipy import logsumexp
-from ._types import Answer, Array, ArrayLike
-from ._validate import count_up_to, function, nonnegative_or_inf, plain, probability, real
 from .accountant.law import exp_excess, gauss
-
-__all__ = [
-    "total_variation",
-    "kl",
-    "renyi_divergence",
-    "max_divergence",
-    "approximate_max_divergence",
-    "hockey_stick",
-    "tradeoff",
-    "density_laws",
-]
+from .checks import Array, Few, Function, Laws, NonnegativeOrInf, Probability, Real, checked
 
 
-def total_variation(p: ArrayLike, q: ArrayLike) -> Answer:
+@checked
+def total_variation(p: Laws, q: Laws):
     """Largest difference in probability over all events, max_S p(S) - q(S); in [0, 1]."""
-    p, q = _laws(p, q)
-    return plain(0.5 * np.abs(p - q).sum(-1))
+    p, q = _same_outcomes(p, q)
+    return 0.5 * np.abs(p - q).sum(-1)
 
 
-def kl(p: ArrayLike, q: ArrayLike) -> Answer:
+@checked
+def kl(p: Laws, q: Laws):
     """Kullback-Leibler divergence: the mean of log p/q under p; infinite unless supp p <= supp q.
 
-    Written as the sum of p (log p/q - 1 + q/p), whose terms are all nonnegative, so that it keeps
-    its relative precision for laws that are nearly equal.
+    The sum of p (log p/q - 1 + q/p): its terms are nonnegative, so nothing cancels.
     """
-    return plain(_kl(*_laws(p, q)))
+    return _kl(*_same_outcomes(p, q))
 
 
-def renyi_divergence(p: ArrayLike, q: ArrayLike, alpha: ArrayLike) -> Answer:
+@checked
+def renyi_divergence(p: Laws, q: Laws, alpha: NonnegativeOrInf):
     """Rényi divergence of order `alpha` in [0, inf], log sum p^alpha q^(1-alpha) / (alpha-1).
 
     Order 1 is `kl`, order inf is `max_divergence` (U-renyi-divergence); order 0 is -log q(p > 0).
     """
-    p, q = _laws(p, q)
-    alpha, shape = _spread(nonnegative_or_inf("alpha", alpha), p)
+    p, q = _same_outcomes(p, q)
+    alpha, shape = _spread(alpha, p)
     p, q = np.broadcast_to(p, shape), np.broadcast_to(q, shape)
     order, value = alpha[..., 0], np.empty(shape[:-1])
     mirrored = (order > 0) & (order < 0.5) & ~((p == 0) & (q > 0)).any(-1)
@@ -62,79 +52,75 @@ def renyi_divergence(p: ArrayLike, q: ArrayLike, alpha: ArrayLike) -> Answer:
     ):
         if rows.any():
             value[rows] = rule(p[rows], q[rows], alpha[rows])
-    return plain(value)
+    return value
 
 
-def max_divergence(p: ArrayLike, q: ArrayLike) -> Answer:
+@checked
+def max_divergence(p: Laws, q: Laws):
     """Largest privacy loss, the maximum of log p/q over outcomes with p > 0 (F-max-divergence)."""
-    return plain(_largest_loss(*_laws(p, q)))
+    return _largest_loss(*_same_outcomes(p, q))
 
 
-def approximate_max_divergence(p: ArrayLike, q: ArrayLike, delta: ArrayLike) -> Answer:
+@checked
+def approximate_max_divergence(p: Laws, q: Laws, delta: Probability):
     """Maximum over events S with p(S) > delta of log (p(S) - delta) / q(S), for delta in [0, 1].
 
-    It is the least real epsilon with hockey_stick(p, q, epsilon) <= delta, and infinite if there is
-    none (F-max-divergence). It is at least log(1 - delta), which is negative. The best event
-    collects the outcomes of largest p/q.
+    The least real epsilon with hockey_stick(p, q, epsilon) <= delta, infinite if there is none
+    (F-max-divergence).
     """
-    p, q = _laws(p, q)
-    delta, _ = _spread(probability("delta", delta), p)
+    p, q = _same_outcomes(p, q)
+    delta, _ = _spread(delta, p)
     _, above, below = _sorted_by_ratio(p, q)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = np.log(above - delta) - np.log(below)
-    return plain(np.where(above > delta, value, -np.inf).max(-1))
+    return np.where(above > delta, value, -np.inf).max(-1)
 
 
-def hockey_stick(p: ArrayLike, q: ArrayLike, epsilon: ArrayLike) -> Answer:
+@checked
+def hockey_stick(p: Laws, q: Laws, epsilon: Real):
     """Hockey-stick divergence max_S p(S) - e^epsilon q(S) = sum (p - e^epsilon q)_+, epsilon real.
 
     (epsilon, delta)-DP says that it is at most delta, both ways, for all neighbours
     (A-hs-divergence); at epsilon = 0 it is the total variation.
     """
-    p, q = _laws(p, q)
-    epsilon, _ = _spread(real("epsilon", epsilon), p)
+    p, q = _same_outcomes(p, q)
+    epsilon, _ = _spread(epsilon, p)
     excess = -np.expm1(np.minimum(epsilon - _log_ratio(p, q), 0.0))
-    return plain((p * excess).sum(-1))
+    return (p * excess).sum(-1)
 
 
-def tradeoff(p: ArrayLike, q: ArrayLike, alpha: ArrayLike) -> Answer:
+@checked
+def tradeoff(p: Laws, q: Laws, alpha: Probability):
     """Least type-II error of any randomized test of H0: p against H1: q at level `alpha` in [0, 1].
 
     The Neyman-Pearson tests reject the outcomes of largest q/p; between them the curve is linear.
     """
-    p, q = _laws(p, q)
-    alpha, _ = _spread(probability("alpha", alpha), p)
+    p, q = _same_outcomes(p, q)
+    alpha, _ = _spread(alpha, p)
     slope, power, level = _sorted_by_ratio(q, p)
     slope = np.where(np.isfinite(slope), slope, 0.0)
     start = np.where(level > 0, 1 - power + slope * level, 0.0)
-    return plain(np.maximum((start - slope * alpha).max(-1), 0.0))
+    return np.maximum((start - slope * alpha).max(-1), 0.0)
 
 
+@checked
 def density_laws(
-    log_p: Callable, log_q: Callable, edges: ArrayLike, nodes: int = 64
+    log_p: Function, log_q: Function, edges: Real, nodes: Few = 64
 ) -> tuple[Array, Array]:
     """Two densities on the line as finite laws: masses at Gauss-Legendre nodes of each panel.
 
     `log_p`, `log_q` map an array of points to log densities. `edges` are increasing panel ends that
-    cover all but a negligible mass, contain the densities' kinks and stay where neither underflows.
-    Sums over the arrays are then quadratures of integrals, to near machine precision where the
-    integrand is smooth within panels. If a law's sum is off one by over 1e-9, it is refused later.
+    cover all but a negligible mass and contain the densities' kinks. Sums over the arrays are then
+    quadratures of integrals. A law whose sum is off one by over 1e-9 is refused later.
     """
-    edges = np.asarray(real("edges", edges))
     if edges.ndim != 1 or edges.size < 2 or not (np.diff(edges) > 0).all():
         raise ValueError(f"edges must be an increasing array of at least two numbers, got {edges}")
-    log_p, log_q = function("log_p", log_p), function("log_q", log_q)
-    at, weight = gauss(edges, count_up_to("nodes", nodes, 10_000))
+    at, weight = gauss(edges, nodes)
     return weight * np.exp(log_p(at)), weight * np.exp(log_q(at))
 
 
-def _laws(p, q):
-    """Both laws as float arrays of the same last axis, checked to be laws."""
-    p, q = np.asarray(real("p", p)), np.asarray(real("q", q))
-    for name, law in (("p", p), ("q", q)):
-        good = law.ndim > 0 and law.size > 0 and (law >= 0).all()
-        if not (good and (np.abs(law.sum(-1) - 1) <= 1e-9).all()):
-            raise ValueError(f"{name} must hold probabilities that sum to one, got {law}")
+def _same_outcomes(p, q):
+    """Both arrays, broadcast to one shape; laws on different sets of outcomes are refused."""
     if p.shape[-1] != q.shape[-1]:
         raise ValueError(f"p and q must have as many outcomes, got {p.shape[-1]} and {q.shape[-1]}")
     return np.broadcast_arrays(p, q)

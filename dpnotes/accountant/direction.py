@@ -1,226 +1,273 @@
-"""One direction of a pair of neighbours: infinite losses set apart, and how to compute the rest.
+"""One direction of a pair of neighbours: p against q for a composition, as enclosures.
 
-Every answer is an enclosure (low, value, high).
+delta(e) = P(L = infinity) + t(e), where t counts the finite losses. One step has a closed form, and
+a few losses are written out (``written``). For the rest of an array of queries one line is computed
+for the middle one (``line``). It also answers neighbours where its error is small; what is left on
+both sides is asked anew. All answer with log of a tail, its slope and bounds on its error. The tail
+is t (side 1), or 1 - delta (side -1) where delta is large.
 """
 
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from math import exp, expm1, inf, log, log1p
 
-from . import contour, discrete_gaussian, finite_sums, laplace_sums, one_step
-from .enclosure import intersected, safe
-from .inversion import Integral, followed
+import numpy as np
+
 from .law import EPS
-from .step import Finite
-from .two_losses import ALL, Binomial
-from .work import LINES, within
+from .line import line
+from .tilts import Tilts, cumulant
+from .written import CLOSED, OneStep, Sums, is_short
 
-__all__ = []
-
-KEPT = 8  # answers of a direction
-LEAST = 1e-299  # the chance of an infinite loss, below which it may be what a law was cut off
+SHARP, WORSE = 1e-12, 10.0  # accepted errors of a tail: always, and times that of the middle one
+TRUSTED = 0.5  # relative error beyond which a line says nothing
+FAIR, TRIES = 1e-9, 4  # error from which on a line is sought anew, and how often
+LEAST = 1e-290  # probabilities below are not told from 0
 
 
 class Direction:
-    """P against Q for a composition: a tuple of (step, rounds).
-
-    With probability kept = prod (1 - infinite) no loss is infinite. Given that, each loss follows
-    a probability law again, that of log (P/kept)/Q, so
-
-        delta(e) = 1 - kept + kept delta'(e - log kept),
-
-    where delta' is that of the composition of the conditional laws, whose losses are finite.
-    """
+    """Of a tuple of (step, rounds)."""
 
     def __init__(self, parts):
-        self.each = parts
-        self.parts = parts = discrete_gaussian.alone_or_finite(parts)
-        self.top = sum(k * step.top() for step, k in parts)
-        certain = any(step.infinite >= 1 for step, _ in parts)
-        self.log_kept = -inf if certain else sum(k * log1p(-step.infinite) for step, k in parts)
-        self.infinite = 0.0 - expm1(self.log_kept)  # P(L = inf); not -0.0
-        # what a law was cut off counts from above only: its losses are large, and finite
-        self.cut = 1.001 * sum(k * step.infinite for step, k in parts if step.infinite < LEAST)
-        self.given = () if certain else tuple((step.given_finite(), k) for step, k in parts)
-        self._known = {}
+        self.parts, self._known = parts, None
+        self.tilts = cache(lambda side: Tilts(parts, side))  # the tables of K
+        self.disjoint = any(step.infinite >= 1 for step, _ in parts)
+        kept = -inf if self.disjoint else sum(k * log1p(-step.infinite) for step, k in parts)
+        self.infinite = 0.0 - expm1(kept)  # not -0.0
+        tops = [] if self.disjoint else [k * step.top() for step, k in parts]
+        self.top = sum(tops)  # the largest finite loss
+        self.pad = 8 * EPS * sum(map(abs, tops)) if self.top < inf else 0.0
 
     @cached_property
-    def exact(self):
-        """The method that sums infinite losses, too, exactly; or None."""
-        return exact_sum(self.parts) if self.given else None
+    def top_chance(self):
+        """The probability of the largest finite loss, or a little less."""
+        weights = [(k, step.log_at_top()) for step, k in self.parts]
+        if any(log_p == -inf for _, log_p in weights):
+            return 0.0
+        noise = self.pad + 4 * EPS * sum(k * (2 - log_p) for k, log_p in weights)
+        return exp(sum(k * log_p for k, log_p in weights) - noise)
 
     @cached_property
-    def finite_top(self):
-        """The largest finite loss, and by how much that sum of rounded logarithms may be off."""
-        most = [step.extent(1.0)[1] if step.infinite else step.top() for step, _ in self.parts]
-        tops = [k * top for top, (_, k) in zip(most, self.parts, strict=True)]
-        return sum(tops), 8 * EPS * sum(map(abs, tops)) if sum(tops) < inf else 0.0
-
-    @cached_property
-    def end(self):
-        """No more than that; finite losses beyond have less than EPS of all probability, for those
-        of one step beyond its extent have less than 2e-28."""
-        if self.finite_top[0] == inf:
-            return inf
-        return sum(k * step.extent(1.0)[1] for step, k in self.parts)
-
-    def delta(self, epsilon):
-        """(low, value, high) that hold delta(epsilon), the value on the safe side."""
-        low, value, high = self._once(self._delta, epsilon)
-        return max(0.0, low - self.cut), value, high
-
-    def _once(self, answer, at):
-        """The last answers are kept: a value and its interval are asked for one after the other."""
-        key = answer.__name__, at
-        if key not in self._known:
-            if len(self._known) == KEPT:
-                self._known.clear()
-            self._known[key] = answer(at)
-        return self._known[key]
-
-    def _delta(self, epsilon):
-        if self.exact and (found := within(inf, self.exact.delta, epsilon)):
-            return found
-        if self.infinite == 1:
-            return 1.0, 1.0, 1.0
-        if epsilon >= sum(self.finite_top):
-            return self._rounded((self.infinite,) * 3)
-        if not self.infinite:
-            curve = method(self.parts)
-            return safe(curve.delta(epsilon), curve.tight)
-        curve = method(self.given)
-        found = curve.delta(epsilon - self.log_kept)
-        # delta' falls no faster than 1, so its shift's round-off moves it no more than that
-        kept = exp(self.log_kept)
-        pad = EPS * (epsilon - 8 * self.log_kept)
-        found = [max(0.0, found[0] - pad), *(f + pad for f in found[1:])]
-        found = self._rounded([self.infinite + kept * f for f in found])
-        return safe(found, curve.tight)
-
-    def _rounded(self, found):
-        """With the round-off of ``infinite``, and of a sum with it."""
-        low, value, high = found
-        return low * (1 - 4 * EPS), min(1.0, value), min(1.0, high * (1 + 4 * EPS))
+    def written(self):
+        """The closed form of one step, or the sums of a few losses; or None."""
+        step, k = self.parts[0]
+        if len(self.parts) == 1 and k == 1 and isinstance(step, CLOSED):
+            return OneStep(step)
+        return Sums(self.parts) if is_short(self.parts) else None
 
     def roughly(self, epsilon):
-        """log delta(epsilon), by the saddle point where no exact method serves."""
-        closed = self.exact or self.infinite == 1 or epsilon >= self.top
-        if closed or not isinstance(method(self.given), Integral):
-            found = self.delta(epsilon)[1]
-            return log(found) if found > 0 else -inf
-        tail = min(contour.saddle_at(self.given, 1, epsilon - self.log_kept)[2], 0.0)
-        return log(self.infinite + exp(self.log_kept + tail) + 1e-300)
+        """log delta(e), by the saddle point."""
+        if self.infinite or self.written or epsilon >= self.top:
+            return float(np.log(self.delta(np.array([epsilon]))[1, 0]))
+        return min(self.tilts(1).at(epsilon=epsilon)[2], 0.0)
 
-    def followed(self, epsilon):
-        """A function of directions near this one that finds their log delta(epsilon), nearly
-        right but without a bound; or None where no line serves."""
-        closed = self.exact or self.infinite or epsilon >= self.top
-        if closed or not isinstance(method(self.parts), Integral):
-            return None
-        log_delta = within(LINES // 4, followed, self.parts, epsilon)
-        return log_delta and (lambda way: within(LINES // 4, log_delta, way.parts))
+    def bound(self, epsilon):
+        """Chernoff's bound on delta for an array of e; 1 where it costs more than an answer."""
+        if self.disjoint or self.written:
+            return np.ones(len(epsilon))
+        return self._chernoff(1, epsilon) + self.infinite + LEAST
+
+    def _chernoff(self, side, epsilon):
+        return np.exp(np.minimum(self.tilts(side).log_bounds(epsilon), 0.0))
+
+    # ------------------------------------------------------------ delta
+
+    def delta(self, epsilon):
+        """(low, value, high) for an array of e >= 0."""
+        return self._curve(epsilon, LEAST)[:3]
+
+    def missed(self, epsilon):
+        """1 - delta(e) from below, without cancellation where it is small."""
+        return self._curve(epsilon, EPS / 2)[3]
+
+    def _curve(self, epsilon, least):
+        """(low, value, high) of delta(e) and a lower bound on 1 - delta(e). No line is asked where
+        the finite losses give at most ``least``."""
+        ends = [self.infinite, self.infinite, self.infinite + least, 1 - self.infinite - least]
+        found = np.outer(ends, np.ones(len(epsilon)))
+        if not self.disjoint:
+            inside = epsilon < self.top + self.pad
+            inside[inside] = self.bound(epsilon[inside]) > self.infinite + least
+            found[:, inside] = shared(epsilon[inside], self._deltas)
+            found[:3] = self._below_top(epsilon, found[:3])
+        found *= np.array([[1 - 4 * EPS], [1], [1 + 4 * EPS], [1 - 4 * EPS]])
+        found[[0, 3]] = np.clip(found[[0, 3]], 0.0, 1.0)
+        found[1:3] = np.clip(found[1:3], found[0], 1.0)
+        return found
+
+    def _below_top(self, epsilon, found):
+        """What the largest loss and its probability say of (low, value, high)."""
+        share = -np.expm1(np.minimum(epsilon - self.top + np.outer([1, -1], [self.pad]), 0.0))
+        low, value, high = found
+        least, most = self.top_chance * share[0], self.infinite + share[1] + LEAST
+        high = np.where(epsilon < self.top - self.pad, np.minimum(high, most), most)
+        return np.maximum(low - LEAST, self.infinite + least - LEAST), np.minimum(value, most), high
+
+    def _deltas(self, epsilon, middle):
+        """Which e the tail near the middle one serves; low, value and high of delta there, and a
+        lower bound on 1 - delta."""
+        side, tail, limit = self._serving(epsilon, middle)
+        answer = np.outer([0.0, 1.0, 1.0, 0.0], np.ones(len(epsilon)))
+        error = np.full(len(epsilon), inf)
+        if tail is not None:
+            log_tail, _, below, above = tail.sums(epsilon)
+            value, error = np.exp(np.minimum(log_tail, 0.0)), below + above
+            low = value * (1 - np.minimum(below, 1.0))
+            high = np.exp(np.minimum(log_tail + np.log1p(above), 0.0))  # value may underflow
+            if side > 0:
+                answer = np.array([low, high if self.written else value, high]) + self.infinite
+                answer[2] += LEAST
+                answer = np.array([*answer, 1 - answer[2] - EPS])
+            else:
+                answer = np.array([1 - high - EPS, 1 - low + EPS, 1 - low + EPS, low])
+        answer = np.where(np.isfinite(answer), answer, [[0.0], [1.0], [1.0], [0.0]])
+        if not error[middle] < TRUSTED:  # Chernoff's bounds may say more
+            answer[0] = np.maximum(answer[0], 1 - self._chernoff(-1, epsilon) - EPS)
+            answer[1:3] = np.minimum(answer[1:3], self.bound(epsilon))
+        if tail is not None and limit == 0:
+            dear = getattr(tail, "pinch", 0.0) > 0  # a line with a pinch serves again where it can
+            self._known = side, tail, WORSE * error[middle] if dear else SHARP
+        return error <= max(SHARP, limit, WORSE * min(error[middle], TRUSTED)), answer
+
+    def _serving(self, epsilon, middle):
+        """(side, tail, the error that it may have): the last line, if it serves, or a new one."""
+        if self.written:
+            return 1, self.written, 0.0
+        if self._known:
+            side, tail, limit = self._known
+            _, _, below, above = tail.sums(epsilon[middle : middle + 1])
+            if (below + above)[0] <= max(SHARP, limit) and limit < TRUSTED:
+                return side, tail, limit
+        near, side = float(epsilon[middle]), 1
+        start = self.tilts(1).at(epsilon=near)
+        if start[2] > log(0.5):
+            side, start = -1, self.tilts(-1).at(epsilon=near)
+        return side, line(self.tilts(side), (start[0], near, start[2])), 0.0
+
+    # ------------------------------------------------------------ epsilon
 
     def epsilon(self, delta):
-        """(low, value, high) that hold epsilon(delta), the value on the safe side."""
-        if 0 < delta <= self.cut:
-            return 0.0, inf, inf
-        return self._once(self._epsilon, delta)
+        """(low, value, high) for an array of 0 <= delta <= 1."""
+        rest, room = delta - self.infinite, 4 * EPS * delta * (self.infinite > 0)  # its round-off
+        at_top = np.abs(rest) <= room
+        found = np.outer([0.0, self.top, self.top + self.pad], np.ones(len(delta)))
+        found[:, rest < -room] = inf
+        found[:, delta == 1] = 0.0
+        asked = (rest > room) & (delta < 1)
+        if asked.any():
+            found[:, asked] = shared(delta[asked], self._epsilons)[:3]
+            found[1:, asked] = np.minimum(found[1:, asked], self.top + self.pad)
+        if self.top < inf:
+            share = np.maximum(rest + room, 0.0) / max(self.top_chance, LEAST)
+            least = self.top - self.pad + np.log1p(-np.minimum(share, 1.0)) * (1 + 1e-9)
+            found[0] = np.maximum(found[0], least)
+        elif self.infinite == 0:
+            found[0, at_top] = inf
+        found[2, at_top & (self.infinite > 0)] = inf  # delta may be less than that chance
+        return np.maximum(found, np.maximum(found[0], 0.0))
 
-    def _epsilon(self, delta):
-        if delta == 1:
-            return 0.0, 0.0, 0.0
-        if self.exact and (found := within(inf, self.exact.epsilon, delta)):
-            return found
-        room = 4 * EPS * delta if self.infinite else 0.0  # the round-off of delta - infinite
-        if delta < self.infinite - room or self.infinite == 1:
-            return inf, inf, inf
-        top, pad = self.finite_top
-        if delta == 0:
-            return max(0.0, top - pad), max(0.0, top), max(0.0, top + pad)
-        if self.infinite:
-            found = self._given_epsilon(delta - self.infinite, room, top)
-        else:
-            found = method(self.parts).epsilon(delta)
-        least = max(0.0, self._least_epsilon(delta, top, pad))
-        most = max(0.0, top + pad) if delta - self.infinite > room else inf
-        return safe(intersected(found, (least, most, most)), method(self.given).tight)
-
-    def _given_epsilon(self, rest, room, top):
-        """With probability rest - room to rest + room beyond the infinite losses."""
-        curve, kept = method(self.given), exp(self.log_kept)
-        pad = 4 * EPS * self.log_kept
-        low = curve.epsilon(min(1.0, (rest + room) / kept))[0] + self.log_kept + pad
-        value = high = inf
-        if rest > 0:
-            value = curve.epsilon(min(1.0, rest / kept))[1] + self.log_kept
-        if rest == 0:
-            value = top
-        if rest > room:
-            high = curve.epsilon(min(1.0, (rest - room) / kept))[2] + self.log_kept - pad
-        low, high = max(0.0, low), max(0.0, high)
-        return low, min(max(value, low), high), high
-
-    def _least_epsilon(self, delta, top, pad):
-        """Below epsilon: delta(e) >= infinite + w (1 - exp(e - top)), w the probability of top.
-
-        Where delta is near that the last digit of w decides, so w is taken low by its round-off:
-        a logarithm is off by EPS of itself and of the loss it was found from (``flipped``).
-        """
-        weights = [(k, step.log_at_top()) for step, k in self.parts]
-        rounding = 4 * EPS * (abs(top) + sum(k * (2 - log_p) for k, log_p in weights))
-        weight = exp(sum(k * log_p for k, log_p in weights) - rounding)
-        rest = delta - self.infinite * (1 - 4 * EPS)
-        if not rest < weight:
-            return 0.0
-        return top - pad + log1p(-rest / weight) * (1 + 1e-9)
-
-    def certainly_meets(self, epsilon, delta):
-        """Whether the closed form, Chernoff's bound (the best RDP bound) or one line shows
-        (epsilon, delta)-DP with room for its round-off, and for that of log delta < 0."""
-        if self.infinite or not 0 < delta < 1 or not 0 < epsilon < inf:
-            return False
-        if self.exact:
-            return bool(within(inf, self.exact.meets, epsilon, delta, 1))
-        curve = method(self.parts)
-        if isinstance(curve, one_step.Single):
-            return curve.log_bound(epsilon, 1) < (1 + EPS) * log(delta)
-        return self.certainly_below(epsilon, delta) or curve.is_below(epsilon, delta)
-
-    def certainly_below(self, epsilon, delta):
-        """Whether Chernoff's bound shows delta(epsilon) < delta, at little cost."""
-        if self.infinite or self.exact or not 0 < delta < 1 or not 0 < epsilon < inf:
-            return False
-        if epsilon >= sum(self.finite_top):
-            return True
-        target = (1 + EPS) * log(delta)
-        bound = within(LINES // 4, contour.rough_bound, self.parts, epsilon)
-        return bound is not None and bound < target
+    def _epsilons(self, delta, middle):
+        """Which delta the tail near the middle one serves, and its answers."""
+        answer, error = np.outer([0.0, inf, inf], np.ones(len(delta))), np.full(len(delta), inf)
+        rest = delta - self.infinite
+        side = 1 if self.written or rest[middle] <= 0.5 else -1
+        target = np.log(rest) if side > 0 else np.log1p(-delta)
+        tilts, log_tail = self.tilts(side), float(target[middle])
+        start = tilts.at(log_tail=log_tail)
+        for _ in range(TRIES):
+            tail = self.written or line(tilts, start)
+            if tail is None:
+                break
+            last = self.top + self.pad
+            epsilon, slope, error = solve(tail, target, start[1], side, middle, last)
+            near = float(epsilon[middle])
+            off = abs(near - start[1]) * slope[middle]  # by so much log t was misjudged
+            if error[middle] < FAIR or off < 0.3 or self.written:
+                break
+            start = tilts.at(epsilon=near)[0], near, log_tail
+        good = error <= max(SHARP, WORSE * min(error[middle], TRUSTED))
+        good[middle] = True
+        if tail is not None:
+            rounding = 4 * EPS * (np.abs(target) + (self.infinite + delta) / rest)[good]
+            found = epsilon[good], slope[good], side
+            low = around(tail, target[good] + side * rounding, *found, -1)
+            high = around(tail, target[good] - side * rounding, *found, 1)
+            answer[:, good] = low, np.clip(epsilon[good], low, high), high
+        if not error[middle] < TRUSTED:
+            answer[1:] = np.minimum(answer[1:], self.tilts(1).epsilon_bounds(np.log(rest)))
+        answer = np.where(np.isnan(answer), [[0.0], [inf], [inf]], answer)
+        return good, np.maximum(answer, 0.0)
 
     def renyi(self, alpha):
-        if any(step.infinite for step, _ in self.each):
+        """K(alpha - 1) / (alpha - 1), for alpha >= 1."""
+        if self.infinite > LEAST:
             return inf
         if alpha == 1:
-            return sum(k * step.mean() for step, k in self.each)
+            return sum(k * step.mean() for step, k in self.parts)
+        cut = [step for step, _ in self.parts if step.infinite]
         if alpha == inf:
-            return self.top
-        return contour.total_at(self.each, alpha - 1) / (alpha - 1)
+            return inf if cut else self.top
+        c = alpha - 1  # where noise was cut off, the tilted law must have no weight
+        if any(step.log_at_top() + c * step.top() - step.cumulant(c)[0] > -50 for step in cut):
+            return inf
+        return cumulant(self.parts, c)[0] / c
 
 
-def method(parts):
-    """The way to compute this composition of finite losses."""
-    step, k = parts[0]
-    if len(parts) == 1 and k == 1 and one_step.has_closed_form(step):
-        return one_step.Single(step)
-    return Integral(parts)
+def shared(queries, answers):
+    """Answer the middle query, and with its line what lies beside it; then both sides."""
+    found = np.empty((4, len(queries)))
+    left = [np.argsort(queries)]
+    while left:
+        order = left.pop()
+        if not len(order):
+            continue
+        middle = len(order) // 2
+        good, answer = answers(queries[order], middle)
+        ends = np.concatenate([[-1], np.flatnonzero(~good), [len(order)]])
+        at = int(np.searchsorted(ends, middle))
+        first, last = ends[at - 1] + 1, max(ends[at], middle + 1)
+        found[: len(answer), order[first:last]] = answer[:, first:last]
+        left += [order[:first], order[last:]]
+    return found
 
 
-@lru_cache(maxsize=8)
-def exact_sum(parts):
-    """The exact sum of this composition, infinite losses and all, or None."""
-    if isinstance(parts[0][0], discrete_gaussian.DiscreteGaussian):
-        return discrete_gaussian.exact(parts)
-    if all(isinstance(step, Finite) for step, _ in parts):
-        step, k = parts[0]
-        if len(parts) == 1 and len(step.losses) == 2 and k > ALL:
-            return Binomial(step, k)
-        return finite_sums.enumerated(parts)
-    return laplace_sums.sums(parts)
+def solve(tail, target, start, side, middle, last):
+    """The e in [0, last] with log t(e) = target, its slope and its error: by Newton's method, kept
+    between e that are known to be on either side. Where t is lost in its error, e is too far out.
+    Targets far from the middle one, which this tail does not serve, are not followed to their end.
+    """
+    epsilon = np.full(len(target), min(max(float(start), 0.0), last))
+    low, high = np.zeros(len(target)), np.full(len(target), last)
+    log_tail, _, below, above = tail.sums(low)
+    none = (below + above < 1) & (side * (log_tail - target) <= 0)  # no e > 0 is needed
+    for _ in range(100):
+        log_tail, slope, below, above = tail.sums(epsilon)
+        error = below + above
+        off = np.where(error < 1, side * (log_tail - target), -side * inf)  # > 0: e is too small
+        low, high = np.where(off >= 0, epsilon, low), np.where(off <= 0, epsilon, high)
+        step = off / np.maximum(slope, 1e-300)
+        moved, half = epsilon + step, np.where(high < inf, (low + high) / 2, 4 * epsilon + 1)
+        inside = (moved > low) & (moved < high) & (slope > 0) & np.isfinite(moved)
+        done = (np.abs(step) <= 4 * EPS * epsilon + 0.02 * error / slope) & (slope > 0)
+        done |= (high < inf) & (high - low <= 4 * EPS * high)
+        epsilon = np.where(done, epsilon, np.where(inside, moved, half))
+        if np.all(done | (error > WORSE * max(error[middle], SHARP))) and done[middle]:
+            break
+    return np.where(none, 0.0, epsilon), slope, error
+
+
+def around(tail, target, epsilon, slope, side, way):
+    """An e beyond the root (way 1) or before it (-1) which the bounds of the tail show to be there;
+    infinity or 0 where none is found."""
+    _, _, below, above = tail.sums(epsilon)
+    pad = 1.1 * (below + above) / np.maximum(slope, 1e-300) + 8 * EPS * np.abs(epsilon) + 1e-300
+    for _ in range(60):
+        end = epsilon + way * pad
+        log_tail, _, below, above = tail.sums(end)
+        if way * side > 0:
+            sure = log_tail + np.log1p(above) <= target
+        else:
+            sure = log_tail + np.log1p(-np.minimum(below, 1.0)) >= target
+        unsure = ~sure & ((end > 0) | (way > 0))
+        if not unsure.any():
+            break
+        pad = np.where(unsure, 2 * pad, pad)
+    return np.where(sure, end, inf if way > 0 else 0.0)

@@ -1,32 +1,24 @@
 """The exact accountant: delta(epsilon) and epsilon(delta) of any composition, with error bounds.
 
-A :class:`PrivacyLoss` is a list of steps and how often each is run. Both directions of every pair
-of neighbours (a person added, a person removed) are computed, and the worse one is reported. For
-each direction the cheapest exact method answers (``direction``).
+A :class:`PrivacyLoss` is a list of steps and how often each is run. Both directions of the pair of
+neighbours (a person added, a person removed) are computed, and the worse one is reported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
+from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from .._validate import count, nonnegative, order, probability, within
-from . import many, tradeoff
+from ..checks import Array, Count, Nonnegative, Order, Probability, checked, within
 from .direction import Direction
-from .enclosure import intersected, is_wide
-from .inversion import GOOD
-from .step import Finite, Gaussian, Step
-from .work import QUERY, ExhaustedError, limited, shared
+from .law import Finite, Gaussian, Step
+from .tradeoff import least_error
 
-__all__ = ["PrivacyLoss"]
-
-MOST_ROUNDS = 10**12
-MOST_ORDER = 1e15
-Answer = Any  # a float for a number, an array of its shape for an array
+MOST_ROUNDS, MOST_ORDER = 10**12, 1e12
+NOTHING = Finite((0.0,), (0.0,))
 
 
 class PrivacyLoss:
@@ -39,7 +31,11 @@ class PrivacyLoss:
     """
 
     def __init__(self, parts: Iterable[tuple[Step, int]]) -> None:
-        self._parts = _merged(parts)
+        self._given = tuple(parts)
+
+    @cached_property
+    def _parts(self):
+        return _merged(self._given)
 
     @cached_property
     def _directions(self):
@@ -47,132 +43,96 @@ class PrivacyLoss:
         directions = [self._parts] if other == self._parts else [self._parts, other]
         return [Direction(parts) for parts in directions]
 
-    def __add__(self, other: PrivacyLoss) -> PrivacyLoss:
+    def __add__(self, other: Self) -> Self:
         """Both mechanisms, each with its own randomness."""
         if not isinstance(other, PrivacyLoss):
             return NotImplemented
-        return PrivacyLoss(self._parts + other._parts)
+        return PrivacyLoss(self._given + other._given)
 
-    def compose(self, k: int) -> PrivacyLoss:
+    @checked
+    def compose(self, k: Count) -> Self:
         """The mechanism k times in a row (adaptively or not: the bound is the same). k >= 1, and
         at most 1e12 rounds in all."""
-        k = count("k", k)
         if k * max(times for _, times in self._parts) > MOST_ROUNDS:
             raise ValueError(f"k must give at most {MOST_ROUNDS:.0e} rounds in all, got {k!r}")
         return PrivacyLoss([(step, k * times) for step, times in self._parts])
 
-    def delta(self, epsilon: ArrayLike) -> Answer:
+    @checked
+    def delta(self, epsilon: Nonnegative) -> float | Array:
         """The least delta for which the mechanism is (epsilon, delta)-DP; epsilon >= 0."""
-        epsilon = nonnegative("epsilon", epsilon)
-        return self._many(many.deltas, self._worst_delta, epsilon)[1]
+        return self._worse("delta", epsilon)[1]
 
-    def _worst(self, answer, needless, joined=lambda one, other: tuple(map(max, one, other))):
-        """The largest (low, value, high) of the directions, within the work of one query; one that
-        is ``needless`` beside what is found is not computed."""
-        first, *others = self._directions
-        with limited(QUERY):
-            with shared(len(self._directions)):
-                found = answer(first)
-            for way in others:
-                if not needless(way, found):
-                    found = joined(found, answer(way))
-        return found
-
-    def _worst_delta(self, epsilon, enough=np.inf):
-        """(low, value, high); a direction that Chernoff's bound rules out is not computed, nor one
-        that would only make an upper end larger that is more than ``enough``: then the upper end
-        is a number in between."""
-
-        def needless(way, found):
-            return found[2] > enough or way.certainly_below(epsilon, found[0])
-
-        if epsilon == 0:  # the total variation, which is the same both ways
-            return self._worst(
-                lambda way: way.delta(0.0), lambda _, found: not is_wide(found, GOOD), intersected
-            )
-        return self._worst(lambda way: way.delta(epsilon), needless)
-
-    def _roughly(self, epsilon):
-        """log delta(epsilon) of one direction, for the searches of ``calibrate``."""
-        return self._directions[0].roughly(epsilon)
-
-    def _followed(self, epsilon):
-        """A function of losses near this one that finds their log delta(epsilon) in that direction,
-        nearly right but without a bound; or None."""
-        log_delta = self._directions[0].followed(epsilon)
-        return log_delta and (lambda loss: log_delta(loss._directions[0]))
-
-    def delta_interval(self, epsilon: ArrayLike) -> tuple[Answer, Answer]:
+    @checked
+    def delta_interval(self, epsilon: Nonnegative) -> tuple[float | Array, float | Array]:
         """(low, high) around delta(epsilon): an enclosure under the error model of
         ``dpnotes.accountant``."""
-        epsilon = nonnegative("epsilon", epsilon)
-        return self._many(many.deltas, self._worst_delta, epsilon)[::2]
+        return self._worse("delta", epsilon)[::2]
 
-    def epsilon(self, delta: ArrayLike) -> Answer:
+    @checked
+    def epsilon(self, delta: Probability) -> float | Array:
         """The least epsilon >= 0 for which the mechanism is (epsilon, delta)-DP; 0 <= delta <= 1.
 
         Infinite where no epsilon does (Gaussian noise at delta = 0, say).
         """
-        delta = probability("delta", delta)
-        return self._many(many.epsilons, self._worst_epsilon, delta)[1]
+        return self._worse("epsilon", delta)[1]
 
-    def _worst_epsilon(self, delta):
-        """(low, value, high); a direction that Chernoff's bound rules out is not computed."""
-        return self._worst(
-            lambda way: way.epsilon(delta),
-            lambda way, found: way.certainly_meets(found[0], delta),
-        )
-
-    def epsilon_interval(self, delta: ArrayLike) -> tuple[Answer, Answer]:
+    @checked
+    def epsilon_interval(self, delta: Probability) -> tuple[float | Array, float | Array]:
         """(low, high) around epsilon(delta): an enclosure under the error model of
         ``dpnotes.accountant``."""
-        delta = probability("delta", delta)
-        return self._many(many.epsilons, self._worst_epsilon, delta)[::2]
+        return self._worse("epsilon", delta)[::2]
 
-    def renyi(self, alpha: ArrayLike) -> Answer:
+    def _worse(self, answer, queries):
+        """(low, value, high) of the worse direction, each of the shape of the queries. The second
+        direction is asked only where Chernoff's bound allows it to be worse."""
+        flat, (first, *others) = queries.ravel(), self._directions
+        with np.errstate(all="ignore"):  # infinities and numbers that underflow are meant
+            found = getattr(first, answer)(flat)
+            for other in others:
+                epsilon, delta = (flat, found[0]) if answer == "delta" else (found[0], flat)
+                some = other.bound(epsilon) > delta * (1 - 1e-12)
+                if answer == "epsilon":  # one line may show that this direction asks for less
+                    some[some] = other.delta(epsilon[some])[2] > delta[some]
+                if some.any():
+                    found[:, some] = np.maximum(found[:, some], getattr(other, answer)(flat[some]))
+        return tuple(found.reshape(3, *queries.shape))
+
+    def _roughly(self, epsilon):
+        """log delta(epsilon) by the saddle point, for the searches of ``calibrate``."""
+        with np.errstate(all="ignore"):
+            return max(way.roughly(epsilon) for way in self._directions)
+
+    @checked
+    def renyi(self, alpha: Order) -> float | Array:
         """The Rényi divergence of order alpha >= 1, K(alpha-1)/(alpha-1) with K = log E exp(zL).
 
         alpha = 1 gives the Kullback-Leibler divergence, alpha = inf the largest loss; between
-        1e15 and infinity nothing is served.
+        1e12 and infinity nothing is served.
         """
-        alpha = order("alpha", alpha)
-        finite = np.isfinite(alpha)
-        within("alpha", np.where(finite, alpha, 1.0), 1.0, MOST_ORDER)
-        found = [float(self._renyi(a)) for a in np.ravel(alpha).tolist()]
-        return found[0] if isinstance(alpha, float) else np.reshape(found, alpha.shape)
-
-    def _renyi(self, alpha):
-        try:
-            with limited(QUERY):
-                return max(way.renyi(alpha) for way in self._directions)
-        except ExhaustedError:
-            raise ValueError(
-                f"alpha {alpha!r} takes more work than a query may cost: so many kinds of steps"
-            ) from None
+        within("alpha", np.where(np.isfinite(alpha), alpha, 1.0), 1.0, MOST_ORDER)
+        first, *others = self._directions
+        found = np.empty(alpha.size)
+        with np.errstate(all="ignore"):
+            for at, order in enumerate(alpha.ravel().tolist()):
+                found[at] = first.renyi(order)
+                worse = [other.renyi(order) for other in others if other.top > found[at]]
+                found[at] = max([found[at], *worse])
+        return found.reshape(alpha.shape)
 
     def mean(self) -> float:
         """The expected privacy loss: the Kullback-Leibler divergence, ``renyi(1)``."""
-        return self._renyi(1.0)
+        return self.renyi(1.0)
 
-    def tradeoff(self, alpha: ArrayLike) -> Answer:
+    @checked
+    def tradeoff(self, alpha: Probability) -> float | Array:
         """The least type-II error of any test of level alpha between the two laws, 0 <= alpha <= 1
         (the trade-off function of Dong, Roth and Su 2022), in the worse of the two directions:
         min of T(p, q) and T(q, p) at each alpha, which need not be convex where they cross."""
-        alpha = probability("alpha", alpha)
-        found = tradeoff.worst(self._directions, np.atleast_1d(alpha).ravel())
-        return float(found[0]) if isinstance(alpha, float) else found.reshape(alpha.shape)
-
-    def _many(self, at_once, alone, values):
-        """(low, value, high), each a float or an array like ``values``; many queries share lines
-        where lines serve, see ``many``."""
-        if isinstance(values, float):
-            return tuple(float(end) for end in alone(values))
-        flat = values.ravel()
-        if many.served(self._directions, flat):
-            found = at_once(self._directions, flat)
-        else:
-            found = np.array([alone(v) for v in flat.tolist()]).T
-        return tuple(found.reshape(3, *values.shape))
+        first, last = self._directions[0], self._directions[-1]
+        with np.errstate(all="ignore"):
+            pairs = {(first, last), (last, first)}
+            found = [least_error(*pair, alpha.ravel()) for pair in pairs]
+        return np.min(found, axis=0).reshape(alpha.shape)
 
     def __repr__(self) -> str:
         return "PrivacyLoss(" + " + ".join(f"{k} x {step}" for step, k in self._parts) + ")"
@@ -180,9 +140,9 @@ class PrivacyLoss:
 
 def _merged(parts):
     """Equal steps counted together, Gaussians as one (mu^2 adds up), lossless steps left out."""
-    counts, squares, nothing = {}, 0.0, Finite((0.0,), (0.0,))
+    counts, squares = {}, 0.0
     for step, k in parts:
-        if step == nothing:
+        if step == NOTHING:
             continue
         if isinstance(step, Gaussian):
             squares += k * step.mu**2
@@ -190,4 +150,4 @@ def _merged(parts):
             counts[step] = counts.get(step, 0) + k
     if squares:
         counts[Gaussian(squares**0.5)] = 1
-    return tuple(counts.items()) or ((nothing, 1),)
+    return tuple(counts.items()) or ((NOTHING, 1),)

@@ -1,74 +1,78 @@
-"""The Poisson-subsampled Gaussian step, whose law is a smooth integral over the outcome x.
+"""The Poisson-subsampled Gaussian step: rate N(1, sigma^2) + (1 - rate) N(0, sigma^2) against
+N(0, sigma^2), where L = log(1 + rate (e^u - 1)) at the outcome x, u = (x - 1/2) / sigma^2.
 
-Its moments E exp(zL) have no closed form, but their integrand is analytic in a strip around the
-real x, where the trapezoid rule with nodes a distance h apart is off by at most
-(N(d) + N(-d)) / (exp(2 pi d/h) - 1), N(d) the integral of the absolute integrand along x + id
-(jumps-quadrature). How large that is is computed (``_shifted``), and gives both the mesh for a
-line (``_nodes``) and a bound on the integral itself, for the line may be moved to where it is
-smallest (``ceiling``, jumps-lift).
+M(z) is the integral of phi(x/sigma) e^(aL) over x, with a = 1 + z (or -z with the laws exchanged).
+The integrand is analytic in a strip. One number says all that is needed: N(d), the integral of its
+absolute value along x + id.
+
+- The trapezoid rule with nodes h apart is off by at most 2 N(d) / (exp(2 pi d/h) - 1) on a line at
+  height y, with N on the side where the phase e^(iyL) grows: that gives h.
+- On the other side the phase shrinks, and abs(M) <= N(d): that is how M falls with y (jumps-lift).
+  Nodes on a line on that side serve all heights: where y is large, they are fewer.
+
+With t(x) the share of the sampled law in the density at x, and the angle d/sigma^2, the integrand
+at x + id has, relative to that at x, the absolute value exp(growth - y phase):
+
+    growth = a/2 log(1 - 4 t (1 - t) sin^2(angle/2)) + (sigma angle)^2 / 2,
+    phase = arg(1 + t (e^(i angle) - 1)).
 """
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from math import ceil, expm1, floor, frexp, log, log1p, pi, sqrt
+from functools import lru_cache, partial
+from math import ceil, exp, expm1, floor, inf, log, log1p, pi, sqrt
 
 import numpy as np
 
-from .._scipy import ndtri_exp
-from .law import (
-    EPS,
-    Law,
-    exact_step,
-    gauss_between,
-    inverse_mixed_loss,
-    line_of_law,
-    mean_phase,
-    mixed_loss,
-    mixed_loss_complex,
-    multiples,
-)
-from .moments import Moments
-from .shifted import SHIFT, Lift, Shifted, shares
-from .step import Step
-from .tilted import Tilted
-from .work import spend
+from .law import Rule, Step, log1p_complex
 
-__all__ = []
-
-VALUE = 40  # work of the density at a node
-SHORT = 400  # nodes, below which no line is lifted to save some
-KNOWN = 2048  # small answers that are kept: a schedule has hundreds of steps
-FEW = 300  # nodes, up to which several tilts share an interval
-MANY = 20_000  # nodes, beyond which each real z has a quadrature of its own
+WIDE = 11.0  # standard deviations: what is beyond has 4e-28
+LEFT_OUT, BEYOND = 60.0, 55.0  # a window ends at exp(-60) of the peak; less than exp(-55) is beyond
+LARGER = 1.5  # log of how much larger
+QUADRATURE = 60.0  # exp(-60) of M is the error of the mesh: times 1e12 rounds, 1e-14
+ANGLES = 2.33 * 2 ** -np.arange(18.0)[:, None]  # the integrand is analytic below pi
+KEPT, LARGE = 4096, 64  # answers of all steps, and of those that hold arrays
 
 
-def mixture(x, unit, sigma, rate, side):
-    """The Law of the loss at the outcomes x, the log of whose weights over that of the density's
-    constant is ``unit``; sigma and rate are numbers, or a column with a row of x for each."""
-    u = (x - 0.5) / sigma**2
-    log_q, loss = unit - 0.5 * (x / sigma) ** 2, mixed_loss(u, rate)
-    if side < 0:
-        return Law(-loss, log_q)
-    # around 1 log q and the loss nearly cancel: there the density of rate p comes first
-    odds = u + np.log(rate) - np.log1p(-rate)
-    log_p = unit - 0.5 * ((x - 1) / sigma) ** 2 + np.log(rate)
-    log_p += np.log1p(np.exp(-np.maximum(odds, 0.0)))
-    return Law(loss, np.where(odds > 0, log_p, log_q + loss))
+def mixed_loss(u, rate):
+    """log(1 + rate (e^u - 1)) without overflow or cancellation."""
+    if rate == 1:
+        return u
+    huge = np.maximum(u, 500.0)
+    above = huge + np.log(rate) + np.log1p((1 - rate) / rate * np.exp(-huge))
+    rise = rate * np.expm1(np.minimum(u, 500.0))
+    low = np.log((1 - rate) + rate * np.exp(np.minimum(u, 0.0)))  # where 1 + rise cancels
+    near = np.where(rise < -0.5, low, np.log1p(np.maximum(rise, -0.5)))
+    return np.where(u > 500, above, near)
 
 
-def _next_power(c):
-    """The least power of 4 that is no less than c and 1."""
-    mantissa, exponent = frexp(max(c, 1.0))
-    exponent -= mantissa == 0.5
-    return 2.0 ** (exponent + exponent % 2)
+def mixed_loss_beside(u, angle, rate):
+    """log(1 + rate (e^(u + i angle) - 1)) for abs(angle) < pi."""
+    low, high = np.minimum(u, 30.0), np.maximum(u, 30.0)
+    rise = np.expm1(low) * np.cos(angle) - 2 * np.sin(angle / 2) ** 2
+    near = log1p_complex(rate * (rise + 1j * np.exp(low) * np.sin(angle)))
+    far = high + np.log(rate + (1 - rate) * np.exp(-high - 1j * angle)) + 1j * angle
+    return np.where(u > 30, far, near)
+
+
+def inverse_mixed_loss(loss, rate):
+    """The u with log(1 + rate (e^u - 1)) = loss; -inf at and below the least loss."""
+    if rate == 1:
+        return loss
+    with np.errstate(divide="ignore"):
+        below = np.log1p(np.maximum(np.expm1(np.minimum(loss, 1.0)) / rate, -1.0))
+    high = np.maximum(loss, 1.0)
+    above = high - np.log(rate) + np.log1p((rate - 1) * np.exp(-high))
+    return np.where(np.asarray(loss) > 1, above, below)
+
+
+def log_share(u, rate):
+    """log of the share that the sampled law has in the mixture where p/q of the step is e^u."""
+    return -np.logaddexp(0.0, -(u + np.log(rate) - np.log1p(-rate)))
 
 
 @dataclass(frozen=True)
 class SampledGaussian(Step):
-    """rate * N(1, sigma^2) + (1 - rate) * N(0, sigma^2) against N(0, sigma^2).
-
-    With u(x) = (x - 1/2)/sigma^2 the loss at x is log(1 + rate (e^u - 1)).
-    """
+    """The mixture against N(0, sigma^2), or with ``side`` -1 the reverse."""
 
     sigma: float
     rate: float
@@ -77,201 +81,151 @@ class SampledGaussian(Step):
     def flipped(self):
         return replace(self, side=-self.side)
 
-    def loss(self, x):
-        """The loss at x of p against q (of the mixture, whatever the side)."""
-        return mixed_loss((x - 0.5) / self.sigma**2, self.rate)
-
-    def outcome(self, loss):
-        """The x with this loss."""
-        return 0.5 + self.sigma**2 * inverse_mixed_loss(loss, self.rate)
-
     def top(self):
-        return np.inf if self.side > 0 else -log1p(-self.rate)
+        return inf if self.side > 0 else -log1p(-self.rate)
 
-    def far_end(self, log_mass):
-        """An x beyond which p has a probability of at most exp(log_mass)."""
-        sampled = 1 - self.sigma * ndtri_exp(min(log_mass - log(2 * self.rate), 0.0))
-        return float(max(sampled, -self.sigma * ndtri_exp(log_mass - log(2))))
+    def tilt_limit(self):
+        """From here on the tilted law is that of a sampled row, 40 deviations out."""
+        return 40 * self.sigma - 2 * self.sigma**2 * log(self.rate) + 1
 
     def spread(self):
         """That of rate (e^u - 1), or of a loss of 1/sigma^2 at this rate, if that is less."""
         far = self.sigma**-2
         return sqrt(self.rate) * min(far, sqrt(self.rate * expm1(min(far, 700.0))))
 
-    def tilt_limit(self, log_delta):
-        """Beyond this c, the tilted law costs more than log_delta: cK' - K > log_delta."""
-        tail = self.sigma * np.sqrt(2 * log_delta) - 2 * self.sigma**2 * np.log(self.rate) + 1
-        return tail if self.side > 0 else np.inf
-
     # ------------------------------------------------------------ where the integrand is
 
     def _power(self, c):
-        """E_p exp(zL) = E_q (1 + rate (e^u - 1))^a with a = 1 + z, or -z with p and q exchanged."""
         return 1 + c if self.side > 0 else -c
 
-    @lru_cache(maxsize=KNOWN)  # noqa: B019 (of a frozen value, and few)
-    def _spans(self, c):
-        """Intervals of x, in ascending order, that hold all of q, of p and of the law tilted by
-        exp(cL): between them there is nothing. Where ``FEW`` nodes do, one interval for all tilts
-        up to the next power of 4, so that the nodes are found once."""
-        for most in (_next_power(c), c):
-            power = self._power(most)
-            hull = (Tilted(self.sigma, self.rate, power).hull(),)
-            if hull[0][1] - hull[0][0] <= FEW * self._mesh(power, hull):
-                return hull
-        return self._windows(c)
+    def _pull(self, x, power):
+        """sigma^2 times the slope of power L at x; the peaks are its fixed points."""
+        odds = (x - 0.5) / self.sigma**2 + log(self.rate) - log1p(-self.rate)
+        return power / (1 + exp(min(-odds, 700.0)))
 
-    @lru_cache(maxsize=KNOWN)  # noqa: B019
-    def _windows(self, c):
-        """As narrow as they can be: a lattice is as fine as its range is short, and beside the real
-        line what has no weight at an outcome far out may grow."""
-        return Tilted(self.sigma, self.rate, self._power(c)).spans()
+    def _height(self, x, power):
+        """log of the integrand."""
+        u = (x - 0.5) / self.sigma**2
+        loss = log1p(self.rate * expm1(u)) if u < 500 else u + log(self.rate)
+        return power * loss - 0.5 * (x / self.sigma) ** 2
+
+    def _climb(self, x, power):
+        """From x to the next peak of a positive power: the pull increases with x."""
+        for _ in range(200):
+            old, x = x, self._pull(x, power)
+            if abs(x - old) <= 0.1 * self.sigma:
+                break
+        return x
+
+    def _end(self, holds, x, beyond):
+        """From a place where this holds towards one where it does not: a place next to its end."""
+        while abs(x - beyond) > 0.2 * self.sigma + 1e-12 * abs(beyond):
+            middle = 0.5 * (x + beyond)
+            x, beyond = (middle, beyond) if holds(middle) else (x, middle)
+        return beyond
+
+    def _peak(self, power):
+        """The one peak of a negative power, between the pull at 0 and 0; for others 0."""
+        return self._end(lambda x: x > self._pull(x, power), 0.0, min(self._pull(0, power), 0.0))
+
+    @lru_cache(maxsize=KEPT)  # noqa: B019 (of a frozen value, and few)
+    def _window(self, c):
+        """An interval of x that holds both laws and all that are tilted by at most c; beyond the
+        limit of the tables, where Rényi orders may be, only that of c. Of a positive power the
+        integrand has one or two peaks, between 0 and the power."""
+        power, wide = self._power(c), WIDE * self.sigma
+        if power <= 1:
+            return self._peak(power) - wide, 1 + wide
+        near, far = self._climb(0.0, power), self._climb(power, power)
+        least = max(self._height(near, power), self._height(far, power)) - LEFT_OUT
+        peak = far if self._height(far, power) > least else near
+        end = partial(self._end, lambda x: self._height(x, power) > least, peak)
+        first = end(-wide) if c > 1.01 * self.tilt_limit() else -wide
+        return first, max(end(power + wide), 1 + wide)
 
     # ------------------------------------------------------------ the mesh
 
-    def _sharpness(self):
-        """1/width of the narrowest Gaussian in the integrand."""
-        return 1 / self.sigma
+    @lru_cache(maxsize=LARGE)  # noqa: B019
+    def _log_size(self, c):
+        """The function of y that bounds log N(d) / M(c) at all angles: for y > 0 where the phase
+        shrinks. It sums on the mesh of ``_plain``, and adds what may lie beyond the window."""
+        power = self._power(c)
+        x, loss, log_p = self._at(self._window(c), self._plain(c))
+        weights = np.exp(log_p + c * loss - (log_p + c * loss).max())
+        heavy = weights > 1e-100
+        weights = weights[heavy] / weights.sum()
+        share = np.exp(log_share((x[heavy] - 0.5) / self.sigma**2, self.rate))
+        turned, cost = 2 * np.sin(ANGLES / 2) ** 2, 0.5 * (self.sigma * ANGLES) ** 2
+        shrunk = np.minimum(2 * turned * share * (1 - share), 1 - 1e-15)
+        growth = 0.5 * power * np.log1p(-shrunk) + cost
+        phase = np.arctan2(share * np.sin(ANGLES), 1 - turned * share)
+        most = cost + max(-power, 0.0) * -np.log(np.cos(ANGLES / 2))  # growth is at most that
 
-    def _log_weight(self, x):
-        """log of the share of the outcome x that this law has (see ``jumps``)."""
-        return 0.0
+        def log_size(y):
+            exponent = growth - y * phase
+            size = np.log(np.maximum(np.exp(np.minimum(exponent, 700.0)) @ weights, 1e-300))
+            size = np.where(exponent.max(axis=1) < 700, size, inf)
+            return np.logaddexp(size, (most - BEYOND - min(y, 0.0) * ANGLES)[:, 0])
 
-    def _lift_cost(self, height):
-        """log of a bound on what moving x to x + i height does to abs(density), beside the loss."""
-        return 0.5 * (height / self.sigma) ** 2
+        return log_size
 
-    def _spacing(self, c):
-        """Of nodes for a real tilt: a strip of 0.42 sigma^2, and a Gaussian of width 1/sharp."""
-        return self._mesh(self._power(c), self._spans(c))
+    def _plain(self, c):
+        """Spacing of nodes where y = 0: from N(d), by which growth is bounded, at the best angle.
+        For a negative power the strip is half as wide, and the peak may be narrower than sigma."""
+        power = self._power(c)
+        angle = min(2.33, sqrt(2 * QUADRATURE) / self.sigma)
+        if power >= 0:
+            return 2 * pi * self.sigma**2 * angle / (QUADRATURE + 0.5 * (self.sigma * angle) ** 2)
+        sharp = sqrt(1 - self._peak(power) / self.sigma**2) / self.sigma
+        return 2 * pi / max(11 * sharp, 2 * pi / (0.2 * self.sigma**2))
 
-    def _mesh(self, power, spans):
-        sharp, strip = self._sharpness(), 0.42 * self.sigma**2
-        if power < 0:  # the tilted peak is narrower than sigma,
-            off = max(0.0, -spans[0][0] - 11 * self.sigma)
-            sharp *= sqrt(1 + off / self.sigma**2)
-            strip = 0.23 * self.sigma**2  # and exp(-A e^u) only decays for |Im u| < pi/2
-        return 2 * pi / max(9 * sharp, 2 * pi / strip)
+    @lru_cache(maxsize=KEPT)  # noqa: B019
+    def _mesh(self, c, band):
+        """(spacing, angle): of nodes on the real line, or on one beside it if these are fewer. The
+        sum of absolute values may be a little larger there."""
+        plain, strip = self._plain(c), 2 * pi * self.sigma**2
+        if not band and self._power(c) >= 0:
+            return plain, 0.0
+        log_size = self._log_size(c)
+        size = np.maximum(log_size(-band), 0.0)
+        real = float((strip * ANGLES[:, 0] / (QUADRATURE + size)).max())
+        if real > 0.5 * plain or not band:
+            return min(plain, real), 0.0
+        size = np.maximum(log_size(0.0), 0.0)
+        angle = float(ANGLES[np.argmax(size < LARGER), 0])
+        above = float(((ANGLES[:, 0] - angle) / (QUADRATURE + size)).max())
+        moved = strip * min(angle / QUADRATURE, above)
+        return (moved, angle) if moved > real else (real, 0.0)
 
-    @lru_cache(maxsize=16)  # noqa: B019
-    def _shifted(self, c):
-        """The integrand along lines beside the real one, at the nodes for a real tilt."""
-        real = self._real(self._windows(c), self._spacing(c))
-        log_w = real.law.log_p + c * real.law.loss
-        heavy = log_w > log_w.max() - 400
-        spend(SHIFT * len(real.x))
-        weights = np.exp(log_w[heavy] - log_w.max())
-        loss = self.side * real.law.loss[heavy]
-        share, both = shares(real.x[heavy], loss, self.sigma, self.rate)
-        cost = self._lift_cost(self.sigma**2)
-        gaps = np.flatnonzero(np.diff(real.x[heavy]) > 1.5 * self._spacing(c))
-        ends = np.concatenate([[0, -1], gaps, gaps + 1])
-        return Shifted(weights / weights.sum(), share, both, self._power(c), cost, ends)
+    def falls(self, c):
+        log_size = self._log_size(c)
+        return lambda height: min(0.0, float(log_size(height).min()))
 
-    @lru_cache(maxsize=KNOWN)  # noqa: B019
-    def _nodes(self, c, band):
-        """The Lift for heights up to ``band``: for those beyond its edge the integral is taken
-        along x + i sigma^2 angle, where a fast phase is a small modulus."""
-        plain = self._spacing(c)
-        if not band:
-            return Lift(plain)
-        shifted = self._shifted(c)
-        best = Lift(shifted.mesh(band, self.sigma, plain))
-        length = sum(b - a for a, b in self._windows(c))
-        if best.spacing > 0.7 * plain or length < SHORT * best.spacing:
-            return best
-        return shifted.best_lift(band, self.sigma, plain, best)
-
-    def _points(self, spans, spacing):
-        """Nodes at whole multiples of a number of 16 bits near this spacing, so that they are
-        floats without rounding, and the log of the weight of each."""
-        spacing = exact_step(spacing, 16)
-        ends = [(floor(a / spacing), ceil(b / spacing)) for a, b in spans]
-        x = spacing * np.concatenate([np.arange(float(a), b + 1.0) for a, b in ends])
-        return x, log(spacing)
+    # ------------------------------------------------------------ the rule
 
     def work(self, c, band):
-        spacing = self._nodes(c, band).spacing
-        return sum(b - a for a, b in self._windows(c)) / spacing if spacing else np.inf
+        first, last = self._window(c)
+        return (last - first) / self._mesh(c, band)[0] + 2
 
-    # ------------------------------------------------------------ the law and its moments
+    def _at(self, window, spacing, angle=0.0):
+        """Nodes at multiples of the spacing, moved by the angle off the real line; their losses and
+        log probabilities."""
+        x = spacing * np.arange(floor(window[0] / spacing), ceil(window[1] / spacing) + 1.0)
+        u = (x - 0.5) / self.sigma**2
+        unit = log(spacing) - log(self.sigma * sqrt(2 * pi))
+        if angle:
+            angle *= self.side
+            loss = mixed_loss_beside(u, angle, self.rate)
+            log_q = unit - 0.5 * (x / self.sigma + 1j * self.sigma * angle) ** 2
+            return x, self.side * loss, log_q + loss * (self.side > 0)
+        loss = mixed_loss(u, self.rate)
+        log_q = unit - 0.5 * (x / self.sigma) ** 2
+        if self.side < 0:
+            return x, -loss, log_q
+        # where the row was probably taken, log q and the loss nearly cancel
+        taken = unit - 0.5 * ((x - 1) / self.sigma) ** 2 + log(self.rate) - log_share(u, self.rate)
+        return x, loss, np.where(u > 1 - log(self.rate), taken, log_q + loss)
 
-    def _at(self, x, log_weight):
-        spend(VALUE * len(x))
-        unit = log_weight - np.log(self.sigma * np.sqrt(2 * np.pi))
-        return mixture(x, unit, self.sigma, self.rate, self.side)
-
-    @lru_cache(maxsize=8)  # noqa: B019
-    def _real(self, spans, spacing):
-        x, log_weight = self._points(spans, spacing)
-        return Moments(x, self._at(x, log_weight))
-
-    def law(self, reach, band):
-        spacing = self._nodes(reach, band).spacing
-        spans = self._windows if spacing < self._spacing(reach) else self._spans
-        return self._real(spans(reach), spacing).law
-
-    def _law_up_to(self, reach):
-        spans, spacing = self._spans(reach), self._spacing(reach)
-        hull = (spans[0][0], spans[-1][1])
-        if hull[1] - hull[0] > MANY * spacing:
-            return None
-        return self._real((hull,), spacing).law
-
-    @lru_cache(maxsize=KNOWN)  # noqa: B019
-    def _moment(self, c):
-        """K at one c, and a bound on its round-off."""
-        return self._real(self._spans(c), self._spacing(c)).at(c)
-
-    def cumulant_at(self, c):
-        return self._moment(c)[0]
-
-    def cumulant_noise(self, c):
-        return self._moment(c)[1]
-
-    def extent(self, reach):
-        spans = self._windows(reach)
-        ends = self._at(np.array([spans[0][0], spans[-1][1]]), 0.0).loss
-        return tuple(np.sort(ends))
-
-    def cells(self, spacing, reach, least):
-        unit, found = 0.6 * min(self.sigma, 4 * self.sigma**2), []
-        for low, high in self._windows(reach):
-            first, last = np.sort(self.side * self.loss(np.array([low, high])))
-            inside = self.outcome(self.side * multiples(spacing, max(first, least), last))
-            edges = np.linspace(low, high, int((high - low) / unit) + 2)
-            found.append(gauss_between(edges, inside))
-        x, weight = (np.concatenate(part) for part in zip(*found, strict=True))
-        return self._at(x, np.log(weight))
-
-    def line(self, c, y):
-        _, edge, angle = self._nodes(c, float(y[-1]))
-        far = int(np.searchsorted(y, edge, side="right"))
-        value, noise = line_of_law(self.law(c, float(y[-1])), c, y[:far])
-        if far == len(y):
-            return value, noise
-        lifted, error = self._lifted_line(c, y[far:], angle, float(y[-1]))
-        return np.concatenate([value, lifted]), np.concatenate([noise, error])
-
-    def _lifted_line(self, c, y, angle, band):
-        """K(c+iy) - K(c) from the integral along x + i sigma^2 angle: at the lowest of these y,
-        where it is small already, and what follows relative to that."""
-        x, log_weight = self._points(self._windows(c), self._nodes(c, band).spacing)
-        angle *= self.side
-        loss = mixed_loss_complex((x - 0.5) / self.sigma**2, angle, self.rate)
-        terms = self._power(c) * loss - 0.5 * (x / self.sigma + 1j * self.sigma * angle) ** 2
-        terms += self._log_weight(x + 1j * self.sigma**2 * angle)
-        terms += log_weight - log(self.sigma * sqrt(2 * pi)) - self.cumulant_at(c)
-        loss = self.side * loss
-        sizes = np.abs(terms) + y[0] * np.abs(loss) + 20
-        weights = np.exp(terms + 1j * y[0] * loss)
-        first = weights.sum()
-        value, noise = mean_phase(weights / first, loss, sizes, y - y[0])
-        noise += 4 * EPS * np.linalg.norm(weights * sizes) / abs(first) * np.exp(-value.real)
-        value += np.log(first)
-        return value - 2j * pi * np.round(value.imag / (2 * pi)), noise
-
-    def ceiling(self, c):
-        """The least of the bounds along x + i sigma^2 angle: the phase exp(iyL) becomes
-        exp(-y arg), where arg is that of 1 + rate (e^u - 1), which decreases in y."""
-        return self._shifted(c).ceiling
+    @lru_cache(maxsize=4)  # noqa: B019
+    def rule(self, c, band):
+        return Rule(*self._at(self._window(c), *self._mesh(c, band))[1:])

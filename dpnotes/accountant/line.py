@@ -1,0 +1,252 @@
+"""delta(epsilon) by the trapezoid rule along one vertical line, with its error bound.
+
+With M(z) = E exp(zL) of the total loss (Alghamdi et al. 2023, eq. 12; X-inversion):
+
+    delta(e)     =  (1/2 pi i) int M(z) e^(-ez) / (z (z+1)) dz    on Re z = c > 0,
+    1 - delta(e) = -(1/2 pi i) int (the same)                     on Re z = c, -1 < c < 0.
+
+The trapezoid rule with step 2 pi/P is *exactly* the sum over all integers m of t(e + mP) e^(cmP),
+with t the tail on the left above (X-trapezoid): it can only over-report it, and Chernoff's bound
+says by how much. Cutting the line at the height Y costs at most
+sup_{y>Y} |M(c+iy)| e^(-ce) / (pi Y) (X-alias-bound).
+
+*The pinch* (X-pinch). Where |M| does not fall, one more Gaussian release of a tiny mu = eta is
+composed. With f the density of the loss then, and t' its tail,
+
+    delta' - eta^2 e^(eta^2/8) f <= delta <= delta'      (and 1 - delta the other way round).
+
+f comes from the same nodes, with the kernel 1. As a part of the composition, the pinch stands in K,
+in the bounds on aliases, and in that on the cut.
+
+*Losses on a lattice*, a + dn: M e^(-az) has the period 2 pi/d along the line. With P = Nd the sum
+over all periods is one over N nodes, with a kernel that is a geometric series: no cut, no pinch
+(accounting-lattice).
+"""
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from math import ceil, exp, log, pi, sqrt
+
+import numpy as np
+
+from .law import EPS, Gaussian
+from .tilts import Tilts, cumulant, log_kernel
+
+TOLERANCE, ENOUGH = 1e-14, 1e-10  # of the tail: aliases and cut; the cut beside a pinch
+NODES = 300_000  # of a line, at most,
+WORK, LATTICE_WORK = 300_000_000, 1_000_000_000  # and nodes times losses of a rule
+PINCHED, PINCHED_WORK = 60_000, 200_000_000  # with a pinch: fewer nodes where each is dear
+HEIGHTS = 1.15 ** np.arange(200)
+
+
+@dataclass
+class Line:
+    """The integrand at the nodes c + iy, y = 0, h, 2h, ..., without its factor e^(K(c) - ce).
+
+    Real parts of its sums count twice, but for y = 0, where it is halved.
+    """
+
+    tilts: Tilts
+    parts: tuple  # those of the tilts, and the pinch
+    z: np.ndarray
+    period: float
+    unit: float  # the weight of a node
+    kernels: np.ndarray  # rows: M(z)/M(c) times the kernels of t, of -dt/de, and, with a pinch, 1
+    noise: np.ndarray  # of M(z)/M(c), relative
+    rivals: np.ndarray  # tilts, and K + C there
+    log_cut: float  # log of the cut, over M(c) e^(-ce)
+    grid: tuple | None  # (first loss, spacing, its round-off) of a lattice
+    pinch: float  # eta, or 0
+
+    def __post_init__(self):
+        """K(c) and its relative round-off; that of the sums, where e = 0 and for each unit of e."""
+        self.side, self.c, self.y = self.tilts.side, float(self.z[0].real), self.z.imag
+        self.cumulant, round_off = cumulant(self.parts, self.c)
+        self.round_off = round_off + EPS * (16 + 8 * abs(self.cumulant))
+        sizes = np.abs(self.kernels)
+        self._sizes = np.array([sizes @ (self.noise + 8 * EPS), EPS * (sizes @ self.y)])
+
+    def sums(self, epsilon):
+        """For an array of e: log t(e), -d log t/de, and bounds (below, above) on what t may be
+        off by, relative to it."""
+        place, left = self._placed(epsilon)
+        sums = np.empty((len(self.kernels), len(place)))
+        block = max(1, 1_000_000 // len(self.y))
+        for first in range(0, len(place), block):
+            some = slice(first, first + block)
+            turn = np.exp(np.multiply.outer(-1j * self.y, place[some]))
+            sums[:, some] = (self.kernels @ turn).real
+        flat, steep, *density = 2 * self.unit * sums
+        value = np.maximum(flat - np.expm1(-left) * steep, 1e-290)
+        slope = np.exp(-left) * np.abs(steep) / value
+        front = self.cumulant - self.c * place
+        rounding = self._rounding(0, place)
+        if self.grid:  # and of the lattice itself, which moves ``left``
+            slip = self.grid[2] * 2 * self.unit * float(np.abs(self.kernels[1]).sum())
+            rounding = rounding - np.expm1(-left) * self._rounding(1, place) + slip
+        rounding = rounding / value + self.round_off + 2 * EPS * np.abs(self.c * place)
+        error = rounding + np.exp(min(self.log_cut, 600.0)) / value
+        below = error + self._aliases(epsilon, self.cumulant - self.c * epsilon, value, left)
+        above = error
+        if self.pinch:
+            most = np.abs(density[0]) + self._rounding(2, place)
+            bias = exp(self.pinch**2 / 8) * (self.pinch**2 * most / value + error)
+            below, above = (below + bias, above) if self.side > 0 else (below, above + bias)
+        return front + np.log(value), slope, below, above
+
+    def _placed(self, epsilon):
+        """Where a sum over a lattice starts: its first loss above e, and how far that is."""
+        if self.grid is None:
+            return epsilon, np.zeros_like(epsilon)
+        first, spacing, _ = self.grid
+        place = first + spacing * (np.floor((epsilon - first) / spacing) + 1)
+        return place, np.clip(place - epsilon, 0.0, spacing)
+
+    def _rounding(self, row, place):
+        """Of the sum of one kernel, absolute."""
+        still, turned = self._sizes[:, row]
+        return 2 * self.unit * (still + np.abs(place) * turned)
+
+    def _aliases(self, epsilon, front, value, left):
+        c, heights = self.rivals
+        decay = np.abs(c - self.c) * self.period
+        exponent = heights - np.multiply.outer(epsilon, c) - front[:, None] - decay
+        exponent = np.minimum(exponent, 600.0)
+        exponent[:, decay < 0.7] = 600.0  # 1 / (1 - e^-decay) <= 2 for the others
+        found = [exponent[:, way].min(axis=1) for way in (c > self.c, c < self.c)]
+        scale = value * np.exp(-self.c * left)  # relative to e^(-ce), not e^(-c place)
+        return 2 * sum(np.exp(np.minimum(x, 600.0)) for x in found) / scale
+
+
+def common_lattice(parts):
+    """(first, spacing, round-off) of the total's losses, if all lie on one lattice; or None."""
+    gaps, first, slip, rounds = [], 0.0, 0.0, sum(k for _, k in parts)
+    for step, k in parts:
+        if step.lattice is None:
+            return None
+        gaps.append(step.lattice[1:] - step.lattice[0])
+        first += k * step.lattice[0]
+        slip += k * 16 * EPS * float(np.abs(step.lattice).max())
+    gaps = np.concatenate(gaps)
+    gaps = gaps[gaps > 0]
+    if not gaps.size:
+        return None
+    largest = float(gaps.max())
+    for divisor in range(1, 13):
+        count = np.rint(gaps * (divisor / gaps.min()))
+        if count.max() > 1e9:
+            return None
+        spacing = largest / float(count[gaps.argmax()])
+        off = float(np.abs(gaps - count * spacing).max())
+        if off <= 32 * EPS * largest:
+            return first, spacing, slip + rounds * off
+    return None
+
+
+def plan(tilts, start):
+    """(c, P, rivals, K, K''): the line near the saddle point ``start`` = (c, e, log t) with the
+    shortest period. The alias at m < 0 is bounded by a rival tilt below c, that at m > 0 by one
+    above, each by exp(K + C - c'e - abs(c - c') P)."""
+    _, epsilon, log_tail = start
+    c, value, variance, heights = tilts.rivals(start[0])
+    ends = np.zeros((2, 1)) if tilts.side > 0 else np.array([[-1.0, 0.0], [0.0, 0.0]])
+    rivals = np.concatenate([ends, [c, heights]], axis=1)
+    exponent = rivals[1] - rivals[0] * epsilon - log_tail - log(TOLERANCE)
+    gap = rivals[0] - c[:, None]
+    period = np.maximum(exponent, 1.0) / np.abs(gap)
+    above = np.where(gap > 0, period, np.inf).min(axis=1)
+    below = np.where(gap < 0, period, np.inf).min(axis=1)
+    height = value - c * epsilon + log_kernel(c)  # far above the tail digits are lost
+    cost = np.where(height < max(height.min() + 2.5, log_tail), np.maximum(above, below), np.inf)
+    at = int(np.argmin(cost))
+    return float(c[at]), 1.001 * float(cost[at]), rivals, float(value[at]), float(variance[at])
+
+
+def fall(parts, c, variance, log_room, most):
+    """The least height, of a grid, from which on the cut is at most e^log_room, and log of the cut
+    there; or (None, None)."""
+    falls = [(k, step.falls(c)) for step, k in parts]
+    heights = 5 / sqrt(variance + 1 / c**2) * HEIGHTS
+
+    def bound(n):
+        return sum(k * f(float(heights[n])) for k, f in falls) - log(pi * heights[n])
+
+    last = int(np.searchsorted(heights, most)) - 1
+    if last < 0 or bound(last) > log_room:
+        return None, None
+    n = bisect_left(range(last), True, key=lambda n: bound(n) <= log_room)
+    return float(heights[n]), bound(n)
+
+
+def line(tilts, start):
+    """The line for a saddle point (c, e, log t), or None if it can't be had."""
+    parts = tilts.parts
+    c, period, rivals, value, variance = plan(tilts, start)
+    if not np.isfinite(period):
+        return None
+    grid = common_lattice(parts)
+    if grid:
+        count = ceil(period / grid[1])
+        if count <= NODES and count * _values(parts, c, pi / grid[1]) <= LATTICE_WORK:
+            return _lattice_line(tilts, c, count | 1, rivals, grid)
+    step = 2 * pi / period
+    log_room = start[2] - (value - c * start[1]) + log(TOLERANCE)
+    height, log_cut = fall(parts, c, variance, log_room, NODES * step)
+    if height is not None:
+        count = ceil(height / step) + 1
+        if count * _values(parts, c, step * (count - 1)) <= WORK:
+            return _straight(tilts, parts, c, period, count, rivals, log_cut, 0.0)
+    return _pinched(tilts, c, period, rivals, log_room)
+
+
+def _values(parts, c, height):
+    return sum(step.work(c, height) for step, _ in parts)
+
+
+def _pinched(tilts, c, period, rivals, log_room):
+    """With a pinch that makes M fall as far as so many nodes reach."""
+    step, count = 2 * pi / period, PINCHED
+    while count * _values(tilts.parts, c, count * step) > PINCHED_WORK:
+        count //= 2
+        if count < 100:
+            return None
+    height = count * step
+    fallen = max(10.0, log(TOLERANCE / ENOUGH) - log_room - log(pi * height))
+    eta = sqrt(2 * fallen) / height
+    if eta > 1:
+        return None
+    rivals = np.array([rivals[0], rivals[1] + 0.5 * eta**2 * rivals[0] * (rivals[0] + 1)])
+    parts, log_cut = (*tilts.parts, (Gaussian(eta), 1)), -fallen - log(pi * height)
+    return _straight(tilts, parts, c, period, count + 1, rivals, log_cut, eta)
+
+
+def _integrand(parts, c, h, count):
+    """z, M(z)/M(c) with half of the first, and its round-off, at the nodes c, c + ih, ..."""
+    shape, noise = np.zeros(count, dtype=complex), np.zeros(count)
+    for step, k in parts:
+        value, error = step.line(c, h, count)
+        shape += k * value
+        noise += k * np.log1p(error)  # of M to the k-th power
+    value = np.exp(shape)
+    value[0] *= 0.5
+    return c + 1j * h * np.arange(count), value, np.expm1(np.minimum(noise, 500.0))
+
+
+def _straight(tilts, parts, c, period, count, rivals, log_cut, pinch):
+    z, value, noise = _integrand(parts, c, 2 * pi / period, count)
+    steep = tilts.side * value / (z + 1)
+    kernels = np.array([steep / z, steep, value] if pinch else [steep / z, steep])
+    return Line(tilts, parts, z, period, 1 / period, kernels, noise, rivals, log_cut, None, pinch)
+
+
+def _lattice_line(tilts, c, count, rivals, grid):
+    """All of one period: an odd number of nodes, of which half are conjugates of the others."""
+    first, spacing, slip = grid
+    period = count * spacing
+    z, value, noise = _integrand(tilts.parts, c, 2 * pi / period, count // 2 + 1)
+    noise += slip * z.imag
+    one, other = -np.expm1(-z * spacing), -np.expm1(-(z + 1) * spacing)
+    steep = tilts.side * value / other
+    kernels = np.array([-np.exp(-z * spacing) * np.expm1(-spacing) / one * steep, steep])
+    parts, unit = tilts.parts, 1 / count
+    return Line(tilts, parts, z, period, unit, kernels, noise, rivals, -np.inf, grid, 0.0)

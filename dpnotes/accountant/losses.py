@@ -1,0 +1,211 @@
+"""The privacy loss of each mechanism: L = log p(X)/q(X), X ~ p, for the two laws of its output on
+neighbouring data.
+
+`scale` and `sigma` are those of the noise that is drawn, `sensitivity` that of the query (1 unless
+said): a query of sensitivity s with noise of scale b loses what one of sensitivity 1 loses with
+b/s. All return a :class:`dpnotes.PrivacyLoss`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil, exp, fsum, log1p
+
+import numpy as np
+
+from ..checks import Count, Distribution, NonnegativeNumber, PositiveNumber, ProbabilityNumber
+from ..checks import checked, within
+from .law import Finite, Gaussian
+from .panels import Laplace, Symmetrised
+from .privacy_loss import NOTHING, PrivacyLoss
+from .sampled_gaussian import SampledGaussian, mixed_loss
+
+REACH = 38.4  # standard deviations of discrete Gaussian noise: exp(-REACH^2/2) is 1e-320
+
+
+@checked
+def randomized_response(epsilon: NonnegativeNumber) -> PrivacyLoss:
+    """One bit, told truthfully with probability e^epsilon / (1 + e^epsilon): L = +-epsilon.
+
+    The worst of all epsilon-DP mechanisms (Kairouz, Oh and Viswanath 2015), so its k-fold
+    composition is the optimal composition theorem. Served: 0, and 1e-15 to 1e5.
+    """
+    if not epsilon:
+        return PrivacyLoss([(NOTHING, 1)])
+    within("epsilon", epsilon, 1e-15, 1e5)
+    log_p = -log1p(exp(-epsilon))
+    return PrivacyLoss([(Finite((-epsilon, epsilon), (log_p - epsilon, log_p)), 1)])
+
+
+@checked
+def laplace(scale: PositiveNumber, sensitivity: PositiveNumber = 1.0) -> PrivacyLoss:
+    """Laplace noise of this scale on a query of this l1 sensitivity: pure (1/b)-DP with
+    b = scale / sensitivity.
+
+    L = +1/b and -1/b with probabilities 1/2 and exp(-1/b)/2, and a density exp((L - 1/b)/2)/4
+    between. Served: b from 1e-4 to 1e8.
+    """
+    return PrivacyLoss([(Laplace(_relative("scale", scale, sensitivity, 1e-4, 1e8)), 1)])
+
+
+@checked
+def gaussian(sigma: PositiveNumber, sensitivity: PositiveNumber = 1.0) -> PrivacyLoss:
+    """Gaussian noise of standard deviation sigma on a query of this l2 sensitivity:
+    L ~ N(mu^2/2, mu^2) with mu = sensitivity / sigma (Balle and Wang 2018). Served: 1/mu from 1e-6
+    to 1e15."""
+    return PrivacyLoss([(Gaussian(1 / _relative("sigma", sigma, sensitivity, 1e-6, 1e15)), 1)])
+
+
+@checked
+def discrete_laplace(scale: PositiveNumber, sensitivity: Count = 1) -> PrivacyLoss:
+    """Integer noise with P(z) proportional to exp(-abs(z)/scale) on one whole number that moves by
+    at most `sensitivity`, itself a whole number up to 10000: pure (sensitivity/scale)-DP.
+
+    At sensitivity s the losses are (2j - s)/scale, j = 0..s; at 1 it is randomized response at
+    epsilon = 1/scale (X-discrete-laplace). Served: scale / sensitivity from 1e-4 to 1e8.
+    """
+    within("sensitivity", sensitivity, 1, 10_000)
+    _relative("scale", scale, sensitivity, 1e-4, 1e8)
+    between = np.arange(1, sensitivity)
+    log_step = np.log(np.tanh(0.5 / scale)) - (sensitivity - between) / scale
+    log_top = -log1p(exp(-1 / scale))
+    log_p = np.concatenate([[log_top - sensitivity / scale], log_step, [log_top]])
+    loss = (2 * np.arange(sensitivity + 1.0) - sensitivity) / scale
+    return PrivacyLoss([(Finite(tuple(loss.tolist()), tuple(log_p.tolist())), 1)])
+
+
+@checked
+def discrete_gaussian(sigma: PositiveNumber, sensitivity: Count = 1) -> PrivacyLoss:
+    """Integer noise with P(z) proportional to exp(-z^2/(2 sigma^2)) on one whole number that moves
+    by at most `sensitivity`, itself a whole number up to 10000.
+
+    Noise beyond 38 standard deviations counts as an infinite loss, of a probability of 1e-320
+    (X-lattice-loss). Not for vectors of which one person moves several entries: those are several
+    rounds. Served: sigma and sigma / sensitivity from 0.25, sigma to 3900.
+    """
+    within("sensitivity", sensitivity, 1, 10_000)
+    _relative("sigma", sigma, sensitivity, 0.25, 3900.0)
+    within("sigma", sigma, 0.25, 3900.0)
+    most = ceil(REACH * sigma) + 64  # so that tilted laws have room, too
+    beyond = 1e-305  # more than erfc(REACH / sqrt(2))
+    z = np.arange(-most - sensitivity, most + 1.0)  # the noise, if the row is there
+    log_norm = np.log(np.exp(-0.5 * (np.arange(-most, most + 1.0) / sigma) ** 2).sum())
+    loss = sensitivity * (2 * z + sensitivity) / (2 * sigma**2)
+    return PrivacyLoss([(_finite(loss, -0.5 * (z / sigma) ** 2 - log_norm, beyond, beyond), 1)])
+
+
+def _relative(name, noise, sensitivity, low, high):
+    """The noise in units of the sensitivity, within what is served."""
+    name = name if sensitivity == 1 else f"{name} / sensitivity"
+    return within(name, noise / sensitivity, low, high)
+
+
+@checked
+def finite(p: Distribution, q: Distribution) -> PrivacyLoss:
+    """Two probability vectors on the same outcomes: p with the person in the data, q without.
+
+    Entries may vanish. Both directions, p against q and q against p, are computed, and the worse
+    is reported.
+    """
+    if p.shape != q.shape:
+        raise ValueError(f"q must be as long as p, got {len(p)} and {len(q)} entries")
+    mass, excess = fsum(p), fsum([*p, *-q])
+    both = (p > 0) & (q > 0)
+    loss = _log_ratio(p[both], q[both]) - log1p(excess / fsum(q))  # of p/sum p and q/sum q
+    infinite, lost = fsum(p[q == 0]) / mass, fsum(q[p == 0]) / fsum(q)
+    return PrivacyLoss([(_finite(loss, np.log(p[both]) - log1p(mass - 1), infinite, lost), 1)])
+
+
+def _log_ratio(p, q):
+    """log p/q to full relative accuracy also where p is close to q, and p - q is exact."""
+    near = (p < 2 * q) & (q < 2 * p)
+    ratio = np.where(near, (p - q) / np.where(near, q, 1.0), 0.0)
+    with np.errstate(over="ignore", divide="ignore"):
+        plain = np.log(p / q)
+    plain = np.where(np.isfinite(plain), plain, np.log(p) - np.log(q))
+    return np.where(near, np.log1p(ratio), plain)
+
+
+def _finite(loss, log_p, infinite, lost):
+    """A Finite step with equal losses merged and in ascending order."""
+    order = np.argsort(loss, kind="stable")
+    values, first = np.unique(loss[order], return_index=True)
+    merged = np.logaddexp.reduceat(log_p[order], first) if first.size else log_p
+    return Finite(tuple(values.tolist()), tuple(merged.tolist()), float(infinite), float(lost))
+
+
+@checked
+def subsample(loss: PrivacyLoss, rate: ProbabilityNumber) -> PrivacyLoss:
+    """One step run on a Poisson sample: every person takes part independently with this rate.
+
+    Neighbours differ by one person added or removed; the pairs are rate*p + (1-rate)*q against q
+    (removed) and q against that mixture (added), and the worse is reported (Zhu, Dong and Wang
+    2022, Theorem 11). ``loss`` is one step (Gaussians composed count as one); sample first and
+    compose afterwards: ``subsample(step, rate).compose(k)``.
+
+    Samples of fixed size n, drawn without replacement from m people or one less, are served by the
+    same call with rate n/m, if ``loss`` is that of a substitution: the place that the person takes
+    is another's without them (for sums of vectors of norm up to C the sensitivity is 2C). For
+    neighbours who differ in one value see ``subsample_substitution``. Served: rates of 0 and from
+    1e-10 to 1 (all rates of samples of samples together), Gaussians of sigma from 0.01 to 1e4.
+    """
+    return _on_a_sample(loss, rate, _sampled)
+
+
+def _on_a_sample(loss, rate, pair):
+    """One step with the laws that ``pair`` makes of it, where the rate is neither 0 nor 1."""
+    step = _one_step(loss)
+    if rate == 1:
+        return loss
+    if rate == 0:
+        return PrivacyLoss([(NOTHING, 1)])
+    within("rate", rate * getattr(step, "rate", 1.0), 1e-10, 1.0)
+    if isinstance(step, Gaussian):
+        within("sigma of loss", 1 / step.mu, 0.01 * (1 - 1e-12), 1e4 * (1 + 1e-12))
+    return PrivacyLoss([(pair(step, rate), 1)])
+
+
+def _one_step(loss):
+    if len(loss._parts) != 1 or loss._parts[0][1] != 1:
+        raise ValueError(f"loss must be one step (subsample, then compose), got {loss!r}")
+    return loss._parts[0][0]
+
+
+def _sampled(step, rate):
+    if isinstance(step, Symmetrised):
+        raise ValueError(
+            f"loss must not be a step that is sampled under substitution, got {step!r}"
+        )
+    if isinstance(step, Gaussian):
+        return SampledGaussian(1 / step.mu, rate)
+    if isinstance(step, (SampledGaussian, Laplace)):
+        return replace(step, rate=step.rate * rate)
+    return _sampled_finite(step, rate)
+
+
+def _sampled_finite(step, rate):
+    """The mixture of both laws against q."""
+    (loss, log_p), log_rest = step.arrays, log1p(-rate)
+    log_p = np.logaddexp(np.log(rate) + log_p, log_rest + log_p - loss)
+    loss = mixed_loss(loss, rate)
+    if step.lost:  # where p vanishes the mixture has (1 - rate) q
+        loss, log_p = np.append(loss, log_rest), np.append(log_p, log_rest + np.log(step.lost))
+    return _finite(loss, log_p, rate * step.infinite, 0.0)
+
+
+@checked
+def subsample_substitution(loss: PrivacyLoss, rate: ProbabilityNumber) -> PrivacyLoss:
+    """One step run on a random sample, where neighbours differ in the value of one person.
+
+    ``loss`` is the step without sampling under substitution (for a clipped sum of norms up to C the
+    sensitivity is 2C). The sample has a fixed share ``rate`` of all people, drawn without
+    replacement, or takes everyone independently with that rate. The pair is symmetrised: it is its
+    own reverse and holds in every composition, also where the worse direction changes from round to
+    round (Balle, Barthe and Gaboardi 2018, Theorem 2; Lebeda et al. 2024). It is a bound,
+    attained at fixed size in one round. Served: a step of Gaussian noise, the rates of
+    ``subsample``.
+    """
+    step = _one_step(loss)
+    if not isinstance(step, Gaussian):
+        raise ValueError(f"loss must be a step of Gaussian noise, got {loss!r}")
+    return _on_a_sample(loss, rate, lambda step, rate: Symmetrised(1 / step.mu, rate))

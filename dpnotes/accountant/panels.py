@@ -1,0 +1,156 @@
+"""Laplace noise, sampled or not, and Gaussian noise sampled under substitution: densities between
+atoms.
+
+In terms of u, the loss of the step without sampling, q has the density exp(-(u + a)/2) / 4 on
+(-a, a) for Laplace noise (a = 1/scale), and a normal one for Gaussian noise. The sampled loss is
+m(u) = log G, G = 1 + rate (e^u - 1). Gauss-Legendre panels over u are the rule.
+
+How M falls: for a density g of the loss, integrating by parts once shows that
+abs(int g(L) e^(iyL) dL) is at most 2/y times the sum of the local maxima of g, ends included. Under
+a tilt all densities here are exp(b - s u^2/2 - 3u/2) G^n / rate with s >= 0. Then (log g)' is a
+sigmoid minus a line, or a sigmoid plus a constant, so g has at most two local maxima.
+"""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import erf, exp, inf, log, pi, sqrt
+
+import numpy as np
+
+from .law import EPS, Rule, Step, gauss
+from .sampled_gaussian import SampledGaussian, mixed_loss
+
+LATE = 64.0  # heights in units of 1/a, from which on a closed form serves for M
+
+
+def falling(atoms, peaks):
+    """A bound on log abs(M) at heights, for atoms of this mass and densities of these maxima."""
+    rise = 4 * sum(peaks)
+    return lambda height: min(0.0, log(atoms + rise / height) if height > 0 else 0.0)
+
+
+def peak(log_density):
+    """The largest value of a density on a mesh on which its logarithm moves by at most 0.1 or so
+    near its maxima."""
+    return float(np.exp(min(np.max(log_density, initial=-inf) + 0.1, 600.0)))
+
+
+@dataclass(frozen=True)
+class Laplace(Step):
+    """The mixture rate Lap(1, scale) + (1 - rate) Lap(0, scale) against Lap(0, scale), or with
+    ``side`` -1 the reverse: atoms at u = -a and a."""
+
+    scale: float
+    rate: float = 1.0
+    side: int = 1
+
+    @property
+    def end(self):
+        return 1 / self.scale
+
+    def flipped(self):
+        return self if self.rate == 1 else replace(self, side=-self.side)
+
+    def top(self):
+        return float(self.side * mixed_loss(self.side * self.end, self.rate))
+
+    def log_at_top(self):
+        mixed = log(self.rate + (1 - self.rate) * exp(-self.end)) if self.side > 0 else 0.0
+        return mixed - log(2)
+
+    def tilt_limit(self):
+        return 4e3 * self.scale
+
+    def log_q(self, u):
+        return -(u + self.end) / 2 - log(4)
+
+    def edges(self, c, band):
+        """Panels that 16 nodes serve: short enough for the loss (2, or 1 under a tilt) and for its
+        phase; and next to the end where a tilt leaves its weight, ever shorter ones."""
+        steepness = 1.0 if self.rate == 1 else max(self._slope(self.end), self._slope(-self.end))
+        width = min(2.0 if abs(c) <= 1 else 1.0, 8 / (band * steepness + 1e-300))
+        edges = np.linspace(-self.end, self.end, int(np.ceil(2 * self.end / width)) + 1)
+        first = 4 / (1 + abs(1 + c) * self._slope(self.side * self.end))
+        count = max(0, int(np.ceil(np.log(min(width, self.end) / first) / log(1.5)))) + 1
+        steps = 2 * first * (1.5 ** np.arange(1, count + 1) - 1)
+        near = self.side * (self.end - steps[steps < 2 * self.end])
+        return np.union1d(edges, near)
+
+    def _slope(self, u):
+        return float(self.rate * np.exp(u - mixed_loss(u, self.rate)))
+
+    def work(self, c, band):
+        if self.rate == 1 and band * self.end > LATE:
+            return 4
+        return 16 * len(self.edges(c, band))
+
+    @lru_cache(maxsize=4)  # noqa: B019 (of a frozen value, and few)
+    def rule(self, c, band):
+        u, weight = gauss(self.edges(c, band))
+        log_q = np.concatenate([[-log(2)], self.log_q(u) + np.log(weight), [-log(2) - self.end]])
+        loss = mixed_loss(np.concatenate([[-self.end], u, [self.end]]), self.rate)
+        return Rule(self.side * loss, log_q + loss if self.side > 0 else log_q)
+
+    def line(self, c, h, count):
+        """Unsampled, M(z) = e^(-a/2) (cosh s + (a/2) (sinh s)/s), s = (z + 1/2) a, is even in s."""
+        if self.rate < 1 or h * count * self.end <= LATE:
+            return super().line(c, h, count)
+        s = (c + 0.5 + 1j * h * np.arange(count)) * self.end
+        s = np.where(s == 0, 1e-300, s if c >= -0.5 else -s)
+        ramp = -np.expm1(-2 * s) / s
+        value = s + np.log((1 + np.exp(-2 * s)) / 2 + self.end / 4 * ramp)
+        value -= value[0].real
+        return value, EPS * (16 + 8 * abs(s) + 8 * abs(value))
+
+    def falls(self, c):
+        loss, log_p, *_ = self.rule(c, 0.0)
+        tilted = log_p + c * loss - self.cumulant(c)[0]
+        u = np.linspace(-self.end, self.end, 3)
+        power = 2 + c if self.side > 0 else 1 - c
+        density = self.log_q(u) - u + power * mixed_loss(u, self.rate) - log(self.rate)
+        density -= self.cumulant(c)[0]  # g has no maximum but at its ends
+        return falling(np.exp(tilted[[0, -1]]).sum() * (1 + 1e-12), [peak(density)])
+
+
+@dataclass(frozen=True)
+class Symmetrised(SampledGaussian):
+    """Gaussian noise sampled under substitution: N(1, sigma^2) and N(0, sigma^2) at the outcome
+    x = 1/2 + sigma^2 u. Outcomes of u > 0 have the loss m(u), with the mass of the mixture, or
+    -m(u), with that of q; what is left loses nothing. It is its own reverse (Balle, Barthe and
+    Gaboardi 2018, Theorem 2; Lebeda et al. 2024)."""
+
+    def flipped(self):
+        return self
+
+    def log_rest(self):
+        """log of the mass of what loses nothing."""
+        return log((1 - self.rate) * erf(sqrt(0.125) / self.sigma))
+
+    def log_q(self, u):
+        return log(self.sigma / sqrt(2 * pi)) - 0.5 * (0.5 / self.sigma + self.sigma * u) ** 2
+
+    @lru_cache(maxsize=16)  # noqa: B019
+    def edges(self, c, band):
+        last = (self._window(abs(c))[1] - 0.5) / self.sigma**2
+        width = min(0.6 / self.sigma, 2.4, 8 / (band + 1e-300))
+        return np.linspace(0.0, last, int(last / width) + 2)
+
+    def work(self, c, band):
+        return 32 * len(self.edges(c, band))
+
+    @lru_cache(maxsize=4)  # noqa: B019
+    def rule(self, c, band):
+        u, weight = gauss(self.edges(c, band))
+        loss, log_q = mixed_loss(u, self.rate), self.log_q(u) + np.log(weight)
+        return Rule(
+            np.concatenate([-loss, [0.0], loss]),
+            np.concatenate([log_q, [self.log_rest()], log_q + loss]),
+        )
+
+    def falls(self, c):
+        cumulant = self.cumulant(c)[0]
+        edges = self.edges(c, 0.0)
+        u = (edges[:-1, None] + np.diff(edges)[:, None] * np.arange(65) / 64).ravel()
+        bare = self.log_q(u) - u - log(self.rate) - cumulant
+        peaks = [peak(bare + power * mixed_loss(u, self.rate)) for power in (2 + c, 1 - c)]
+        return falling(exp(self.log_rest() - cumulant) * (1 + 1e-12), peaks)

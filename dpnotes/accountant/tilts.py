@@ -1,0 +1,123 @@
+"""K(c) = log M(c) of a composition at real tilts c: saddle points and Chernoff's bounds.
+
+On the right side, c > 0, the tail is t(e) = delta(e); on the left, -1 < c < 0, it is 1 - delta(e).
+Both are the integral of M(z) e^(-ez) / (z (z+1)) along Re z = c, up to the sign. One table of K, on
+a grid that is geometric in c, gives where the integrand has its saddle point (``Tilts.at``), the
+bound t(e) <= exp(K(c) + C(c) - c e), and with it the bounds on aliases (``line``).
+"""
+
+from math import log, sqrt
+
+import numpy as np
+
+from .law import EPS
+
+STEP = 1 / 3  # of log c in the table
+FIRST = 27  # its steps at the start
+MOST = 400  # entries of a table
+STEEP = 4.0  # between two entries: a wall, where few large losses take over from many small ones
+NEAR = np.concatenate([-np.geomspace(2.0, 0.003, 13), [0.0], np.geomspace(0.003, 2.0, 13)])
+
+
+def chernoff(c):
+    """C(c): log of the largest value of (1 - e^-s)_+ e^(-cs), c log c - (c+1) log(c+1), without its
+    cancellation; 0 on the left side (X-alias-bound)."""
+    positive = np.maximum(c, 1e-300)
+    return np.where(c > 0, -positive * np.log1p(1 / positive) - np.log1p(positive), 0.0)
+
+
+def log_kernel(c):
+    """log |1/(c (c+1))|."""
+    return -np.log(np.abs(c)) - np.log1p(c)
+
+
+def cumulant(parts, c):
+    """K(c) of all rounds, and a bound on its round-off."""
+    found = [(k, *step.cumulant(c)) for step, k in parts]
+    return sum(k * value for k, value, _ in found), sum(k * noise for k, _, noise in found)
+
+
+class Tilts:
+    """The table of one side (1 or -1) of a composition of finite losses."""
+
+    def __init__(self, parts, side):
+        self.parts, self.side = parts, side
+        spread = sqrt(sum(k * step.spread() ** 2 for step, k in parts))
+        self.cap = min(60.0, log(min(step.tilt_limit() for step, _ in parts)))
+        start = min(log(40 / max(spread, 1e-100)), self.cap)
+        if side < 0:
+            self.cap, start = 60.0, 5.0
+        self.t = start - STEP * np.arange(FIRST + 1.0)[::-1]
+        self.rows = self._saddles(self.t)
+
+    def place(self, t):
+        """c, which increases with t."""
+        return np.exp(t) if self.side > 0 else -1 / (1 + np.exp(t))
+
+    def _saddles(self, t):
+        """c, K, the e whose integrand has its saddle point there, and the saddle-point value of
+        log t(e), for an array t."""
+        c = self.place(t)
+        value, mean, variance = self.table(c)
+        epsilon = mean - 1 / c - 1 / (c + 1)
+        bend = variance + 1 / c**2 + 1 / (c + 1) ** 2
+        log_tail = value - c * epsilon + log_kernel(c) - 0.5 * np.log(2 * np.pi * bend)
+        return np.array([c, value, epsilon, log_tail])
+
+    def table(self, c):
+        """K, K' and K'' of all rounds."""
+        return sum(k * step.table(c) for step, k in self.parts)
+
+    def at(self, epsilon=None, log_tail=None):
+        """(c, e, log t) of the saddle point for an e, or for a tail."""
+        row, target = (2, epsilon) if log_tail is None else (3, -self.side * log_tail)
+        sign = 1.0 if log_tail is None else -self.side
+        for _ in range(60):
+            column = np.maximum.accumulate(sign * self.rows[row])
+            i = int(np.searchsorted(column, target))
+            if i == 0 and self.t[0] > -80:
+                self._add(self.t[0] - STEP * np.arange(1.0, FIRST)[::-1])
+            elif i == len(column) and self.t[-1] < self.cap - 1e-9:
+                self._add(np.minimum(self.t[-1] + STEP * np.arange(1.0, FIRST), self.cap))
+            elif 0 < i < len(column) and column[i] - column[i - 1] > STEEP and len(column) < MOST:
+                if self.t[i] - self.t[i - 1] < 1e-12:
+                    break
+                self._add(np.linspace(self.t[i - 1], self.t[i], 9)[1:-1])
+            else:
+                break
+        t = float(np.interp(target, column, self.t))
+        return float(self.place(t)), *(float(np.interp(t, self.t, x)) for x in self.rows[2:])
+
+    def _add(self, t):
+        t = np.unique(t)
+        t = t[~np.isin(t, self.t)]
+        order = np.argsort(np.concatenate([self.t, t]))
+        self.rows = np.concatenate([self.rows, self._saddles(t)], axis=1)[:, order]
+        self.t = np.concatenate([self.t, t])[order]
+
+    def rivals(self, c):
+        """Tilts around c, with K, K'' and K + C: of the Chernoff bounds on a line's aliases. The
+        ends of the side come first, where K is 0."""
+        t = log(c) if self.side > 0 else log(-1 / c - 1)
+        c = self.place(np.minimum(t + NEAR, max(t, self.cap)))
+        value, _, variance = self.table(c)
+        return c, value, variance, value + chernoff(c) + self.room(value)
+
+    def room(self, value):
+        """For the round-off of K and C, where they bound something."""
+        return 1e-12 * (1 + np.abs(value)) + 1e-14 * sum(k for _, k in self.parts)
+
+    def log_bounds(self, epsilon):
+        """log of Chernoff's bound on t(e), the least in the table, for an array of e. On the left
+        side it is also a bound that C = 0 gives."""
+        c, value = self.rows[:2]
+        heights = value + chernoff(c) + self.room(value)
+        return np.min(
+            heights - np.multiply.outer(np.atleast_1d(epsilon), c) * (1 - 4 * EPS), axis=1
+        )
+
+    def epsilon_bounds(self, log_tail):
+        """The least e that Chernoff's bound on the right side gives, for an array of tails."""
+        c, value = self.rows[:2]
+        heights = value + chernoff(c) + self.room(value)
+        return np.min((heights - log_tail[:, None]) / c, axis=1) * (1 + 1e-14) + 1e-300

@@ -1,0 +1,154 @@
+"""Curves that are written down: of a single step, and of a few losses.
+
+The curve delta_0 of one step is a closed form. With the rate r (Balle, Barthe and Gaboardi 2018,
+Theorem 2), for epsilon >= 0:
+
+    mixture against q:   r delta_0(log(1 + (e^epsilon - 1)/r)), also under substitution;
+    q against mixture:   b delta_0(epsilon + log(r/b)), b = 1 - e^epsilon (1 - r), or 0 if b <= 0.
+
+A few losses in a few rounds have few sums, which are listed with their probabilities. Both have the
+interface of a ``line.Line``.
+"""
+
+from math import comb, log, pi, prod, sqrt
+
+import numpy as np
+
+from .._scipy import erfcx, ndtr
+from .law import BLOCK, EPS, Finite, Gaussian, legendre
+from .panels import Laplace, Symmetrised
+from .sampled_gaussian import SampledGaussian, inverse_mixed_loss
+
+MOST_OF_ONE, MOST = 60, 2_000  # rounds or losses of one step, and sums of all steps
+ROUNDING = 1e-14  # of log delta, in units of 1 + abs(log delta); 1.5e-15 was seen in 20,000 draws
+SHORT = 0.3  # a shift mu, up to which the two terms of Phi(a) - e^epsilon Phi(a - mu) cancel
+CLOSED = (Gaussian, Laplace, SampledGaussian, Symmetrised)
+
+
+def gaussian_log_delta(mu, epsilon):
+    """log delta of N(mu, 1) against N(0, 1), for arrays (Balle and Wang 2018, eq. 6).
+
+    delta = Phi(a) - e^epsilon Phi(a - mu), a = mu/2 - epsilon/mu. With R = Phi/phi this is
+    phi(a) (R(a) - R(a - mu)); for a short shift it is an integral of positive terms.
+    """
+    mu, epsilon = np.broadcast_arrays(np.asarray(mu, float), np.asarray(epsilon, float))
+    with np.errstate(over="ignore", divide="ignore", under="ignore", invalid="ignore"):
+        a = np.maximum(mu / 2 - epsilon / mu, -1e150)
+        log_phi = -a * a / 2
+        below = np.minimum(a, 0.0)
+        ratios = erfcx(-below / sqrt(2)) - erfcx((mu - below) / sqrt(2))
+        far = log_phi + np.log(ratios / 2)
+        near = np.log(ndtr(a) - np.exp(log_phi) * erfcx((mu - np.minimum(a, mu)) / sqrt(2)) / 2)
+        value = np.where(a > 0, near, far)
+        if (short := mu < SHORT).any():
+            integral = _short_shift(mu[short], a[short])
+            value[short] = log_phi[short] - log(2 * pi) / 2 + np.log(integral)
+    return np.where(np.isnan(value), np.where(a > 0, 0.0, -np.inf), value)
+
+
+def _short_shift(mu, a):
+    """int_0^inf (1 - exp(-mu v)) exp(a v - v^2/2) dv, by Gauss-Legendre on four panels."""
+    a = np.maximum(a, -1e140)
+    root = np.sqrt(a * a + 84)
+    top = np.where(a > 0, a + root, 84 / (root - np.minimum(a, 0.0)))[:, None, None]
+    nodes, weights = legendre()
+    v = top * (np.arange(4.0)[:, None] + 0.5 * (1 + nodes)) / 4
+    mu, a = mu[:, None, None], a[:, None, None]
+    values = -np.expm1(-mu * v) * np.exp(v * (a - v / 2))
+    return (top[:, 0, 0] / 8) * (values @ weights).sum(axis=1)
+
+
+class OneStep:
+    """The tail of a single step, with the interface of a ``line.Line``."""
+
+    def __init__(self, step):
+        self.step, self.rate = step, getattr(step, "rate", 1.0)
+        self.mu = step.mu if isinstance(step, Gaussian) else 1 / getattr(step, "sigma", 1.0)
+        self.laplace = hasattr(step, "scale")
+        self.unit = 1 / step.scale if self.laplace else self.mu**2
+        self.step_size = 1e-6 * (self.unit if self.laplace else self.mu)  # of epsilon, for slopes
+
+    def _unsampled(self, epsilon):
+        if not self.laplace:
+            return gaussian_log_delta(self.mu, epsilon)
+        # 1 - exp((epsilon - a)/2) below a, and 0 from there on
+        return np.log(-np.expm1(np.minimum((epsilon - self.unit) / 2, 0.0)))
+
+    def log_delta(self, epsilon):
+        """For an array of epsilon >= 0."""
+        if self.rate == 1:
+            return self._unsampled(epsilon)
+        if getattr(self.step, "side", 1) > 0:
+            return log(self.rate) + self._unsampled(inverse_mixed_loss(epsilon, self.rate))
+        share = (1 - self.rate) / self.rate * np.expm1(epsilon)  # 1 - b/r
+        log_left = np.log1p(-np.minimum(share, 1.0))
+        found = log(self.rate) + log_left + self._unsampled(epsilon - log_left)
+        return np.where(share < 1, found, -np.inf)
+
+    def sums(self, epsilon):
+        """log delta, minus its slope, and its relative errors: it rounds off like a shift of
+        epsilon, and by ROUNDING. Where epsilon < 0 the value is that at 0."""
+        epsilon = np.maximum(epsilon, 0.0)
+        value = self.log_delta(epsilon)
+        slope = (value - self.log_delta(epsilon + self.step_size)) / self.step_size
+        before = np.maximum(epsilon - 4 * EPS * (epsilon + self.unit), 0.0)
+        rise = self.log_delta(before) - value
+        error = np.expm1(np.minimum(rise + ROUNDING * (1 + np.abs(value)), 600.0))
+        error = np.where(np.isneginf(value), 0.0, error)
+        return value, np.nan_to_num(slope, nan=1e300, posinf=1e300), error, error
+
+
+def is_short(parts):
+    """Whether the losses are few enough to be written out. One round always is."""
+    sizes = [(k, len(step.losses)) for step, k in parts if isinstance(step, Finite)]
+    if len(sizes) < len(parts):
+        return False
+    few = max(map(max, sizes)) <= MOST_OF_ONE
+    one = len(sizes) == 1 and sizes[0][0] == 1
+    return one or (few and prod(comb(k + n - 1, n - 1) for k, n in sizes) <= MOST)
+
+
+class Sums:
+    """The tail of all sums of the losses, with the interface of a ``line.Line``."""
+
+    def __init__(self, parts):
+        """Sums that differ by round-off are one."""
+        loss, log_p, slip = np.zeros((3, 1))  # the last is the round-off of the losses
+        sizes = 0.0  # of log p in EPS, beside 4 log p
+        for step, k in parts:
+            one = (*step.arrays, 4 * EPS * np.abs(step.arrays[0]))
+            for _ in range(k):
+                more = zip((loss, log_p, slip), one, strict=True)
+                loss, log_p, slip = (np.add.outer(*both).ravel() for both in more)
+                order = np.argsort(loss)
+                loss, log_p, slip = loss[order], log_p[order], slip[order]
+                first = np.flatnonzero(np.diff(loss, prepend=-np.inf) > slip)
+                width = np.append(loss[first[1:] - 1], loss[-1]) - loss[first]
+                slip = np.maximum.reduceat(slip + EPS * np.abs(loss), first) + width
+                loss, log_p = loss[first], np.logaddexp.reduceat(log_p, first)
+            sizes += k * (8 + 4 * log(len(step.losses)))
+        self.loss, self.log_p, self.slip = loss, log_p, slip
+        self.noise = EPS * (sizes + 4 * np.abs(log_p))
+
+    def sums(self, epsilon):
+        """log delta, minus its slope, and bounds on its relative errors."""
+        found = np.empty((3, len(epsilon)))
+        block = max(1, BLOCK // len(self.loss))
+        for first in range(0, len(epsilon), block):
+            some = slice(first, first + block)
+            found[:, some] = self._some(epsilon[some, None])
+        return *found[:2], *np.minimum(found[[2, 2]], 1e300)
+
+    def _some(self, epsilon):
+        gap = self.loss - epsilon
+        loses, inside = -np.expm1(-np.maximum(gap, 0.0)), gap > 0
+        top = np.where(inside, self.log_p, -np.inf).max(axis=1, keepdims=True)
+        top = np.where(np.isfinite(top), top, 0.0)
+        p = np.exp(np.minimum(self.log_p - top, 0.0))
+        terms = p * loses
+        value = terms.sum(axis=1)
+        slope = (p * inside * np.exp(-np.maximum(gap, 0.0))).sum(axis=1)
+        near = np.where(gap > -self.slip, self.slip + EPS * np.abs(epsilon), 0.0)
+        error = (terms * self.noise + p * near).sum(axis=1)
+        found = np.log(value) + top[:, 0], slope / value, error / value
+        return np.nan_to_num(found, nan=0.0, posinf=1e300, neginf=-np.inf)

@@ -1,0 +1,3 @@
+"""What the page calculator and ``python -m dpnotes`` share."""
+
+from .questions import QUESTIONS, answers, curve, digits

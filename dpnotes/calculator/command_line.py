@@ -1,0 +1,194 @@
+"""The command line: ``python -m dpnotes epsilon --sigma 1.1 --rate 0.00427 --steps 14100 --delta
+1e-5``. It reads arguments into a query, asks ``calculator.answers`` and prints what comes back.
+
+Bad input is one line on stderr that names the argument, and exit code 2.
+"""
+
+import argparse
+import json
+import os
+import sys
+import textwrap
+
+from .questions import answers
+from .runs import MECHANISMS
+
+ABOUT = """\
+How private is a computation that uses noise? What it publishes would have been nearly as likely
+without any one person: every event's probability changes by a factor of at most e^epsilon, but
+for a small probability delta. These are exact numbers, with an enclosure, and beside them what
+each theorem of the book says of the same run, with its claim and the page that proves it.
+
+questions (the first word) and an example of each
+  epsilon  of a run, at a delta
+             python -m dpnotes epsilon --sigma 1.1 --rate 256/60000 --steps 14100 --delta 1e-5
+  delta    of a run, at an epsilon
+             python -m dpnotes delta --scale 10 --steps 100 --epsilon 4
+  sigma    the least Gaussian noise for a target (page "gaussian", and "accounting" for many steps)
+             python -m dpnotes sigma --rate 0.01 --steps 10000 --epsilon 3 --delta 1e-5
+  scale    the least Laplace noise
+             python -m dpnotes scale --steps 20 --epsilon 1 --delta 1e-6
+  each     the largest epsilon of each of many steps, whatever they are (page "composition")
+             python -m dpnotes each --steps 100 --epsilon 1 --delta 1e-6
+  steps    how many steps a budget allows
+             python -m dpnotes steps --sigma 1.1 --rate 0.01 --epsilon 3 --delta 1e-5
+  rate     the largest rate of sampling
+             python -m dpnotes rate --sigma 1.1 --steps 5000 --epsilon 3 --delta 1e-5
+"""
+
+WORDS = """\
+words
+  neighbours  two datasets that differ in one person. With --rate below 1: one person added or
+              removed. Without: whichever you mean, as long as the query then has sensitivity 1.
+  sigma       standard deviation of the noise, in units of what one person can change (l2). For
+              DP-SGD that is the "noise multiplier": noise / clipping norm.
+  scale       of Laplace noise, in units of what one person can change (l1). One step is
+              (1/scale)-DP.
+  rate        Poisson sampling: every person takes part in a step with this probability,
+              independently. Batch size / number of people is the usual rate; batches that are
+              shuffled or of fixed size are another mechanism (page "subsampling").
+  steps       how often it is done; each step may depend on what came out before.
+  --then      another mechanism after the first: ... --sigma 4 --steps 10 --then --scale 20 ...
+              The question is about the first one.
+
+Numbers may be written as 0.001, 1e-3 or 1/1000. Everything is in natural logarithms.
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message):
+        print(f"python -m dpnotes: {message}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _number(text):
+    """1e-5, 0.01 or 256/60000."""
+    try:
+        top, _, bottom = text.partition("/")
+        return float(top) / float(bottom) if bottom else float(top)
+    except (ValueError, ZeroDivisionError):
+        raise argparse.ArgumentTypeError(f"needs a number or a fraction, got {text!r}") from None
+
+
+def _parser():
+    parser = _Parser(
+        prog="python -m dpnotes", description=ABOUT, epilog=WORDS, allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    names = ("epsilon", "delta", "sigma", "scale", "each", "steps", "rate")
+    parser.add_argument("question", choices=names, metavar="question", help=", ".join(names))
+    which = parser.add_argument_group("the mechanism, one of these")
+    for name, known in MECHANISMS.items():
+        two = dict(nargs=2, metavar=("EPSILON", "DELTA")) if name == "approximate" else {}
+        which.add_argument(
+            f"--{known.option}", type=_number, **{"metavar": "X", **two}, help=known.words
+        )
+    how = parser.add_argument_group("how it is used")
+    how.add_argument("--rate", type=_number, metavar="R", help="of Poisson sampling (1: all)")
+    how.add_argument("--steps", type=_number, metavar="K", help="how many times (1)")
+    target = parser.add_argument_group("the target, and what else is known")
+    target.add_argument("--epsilon", type=_number, metavar="E", help="odds change by at most e^E")
+    target.add_argument("--delta", type=_number, metavar="D", help="but for this probability")
+    target.add_argument("--rows", type=_number, metavar="N", help="people in the data")
+    target.add_argument("--json", action="store_true", help="print a JSON object instead")
+    return parser
+
+
+ASKED = {known.question: name for name, known in MECHANISMS.items() if known.question}
+
+
+def _part(found, parser, asked=None):
+    """The mechanism that one group of options describes; `asked` has no noise yet."""
+    given = [n for n, known in MECHANISMS.items() if getattr(found, known.option) is not None]
+    options = [f"--{MECHANISMS[name].option}" for name in given]
+    if asked in ASKED:
+        if given:
+            parser.error(f"argument {options[0]}: {asked} is what is asked for")
+        part = {"mechanism": ASKED[asked]}
+    elif len(given) != 1:
+        one = ", ".join(f"--{known.option}" for known in MECHANISMS.values())
+        parser.error(f"one mechanism is needed ({one}), got {' and '.join(options) or 'none'}")
+    else:
+        mechanism, known = given[0], MECHANISMS[given[0]]
+        value = getattr(found, known.option)
+        part = {"mechanism": mechanism, known.parameter: value}
+        if mechanism == "approximate":
+            part["epsilon"], part["delta"] = value
+    for name in ("rate", "steps"):
+        value = getattr(found, name)
+        if name == asked and value is not None:
+            parser.error(f"argument --{name}: {name} is what is asked for")
+        part |= {} if value is None else {name: value}
+    return part
+
+
+def read(arguments):
+    """The query that the arguments describe, and whether JSON is wanted."""
+    parser, groups = _parser(), [[]]
+    for word in arguments:
+        groups.append([]) if word == "--then" else groups[-1].append(word)
+    first = parser.parse_args(groups[0])
+    parts, target = [_part(first, parser, first.question)], vars(first)
+    for group in groups[1:]:
+        later = parser.parse_args([first.question, *group])
+        parts.append(_part(later, parser))
+        for name in ("epsilon", "delta", "rows"):
+            target[name] = target[name] if getattr(later, name) is None else getattr(later, name)
+        target["json"] |= later.json
+    question = "noise" if first.question in ASKED else first.question
+    needed = {"epsilon": ("delta",), "delta": ("epsilon",)}.get(question, ("epsilon", "delta"))
+    for name in needed:
+        if target[name] is None:
+            parser.error(f"argument --{name} is needed to find {first.question}")
+    wanted = {name: target[name] for name in (*needed, "rows") if target[name] is not None}
+    return {"question": question, "parts": parts, **wanted}, target["json"], parser
+
+
+def report(found):
+    """The lines to print."""
+    lines = [f"{found['name']} = {found['shown']}"]
+    between = f"between {found['shown_low']} and {found['shown_high']}"
+    if found["shown"] == "infinite":
+        lines[0] += f"   (no finite epsilon holds at delta = {found['delta']:.6g})"
+    elif found["question"] in ("epsilon", "delta"):
+        lines[0] += f"   ({between})"
+    else:
+        lines.append(f"epsilon then is {between}")
+    lines += ["", f"epsilon by each theorem, at delta = {found['delta']:.6g}", ""]
+    said = [row for row in found["rows"] if row["epsilon"] is not None]
+    for row in sorted(said, key=lambda row: (row["kind"] == "approximation", row["epsilon"])):
+        kind = "   an approximation, not a bound" if row["kind"] == "approximation" else ""
+        lines.append(f"  {row['shown']:>10}  {row['name']:<30} {row['claim']}, {row['page']}{kind}")
+    silent = [row for row in found["rows"] if row["epsilon"] is None]
+    lines += ["", *(["these say nothing here", ""] if silent else [])]
+    lines += [f"  {row['name']:<30} {row['claim']}: {row['why']}" for row in silent]
+    lines += [""] if silent else []
+    for text in found["warnings"]:
+        lines += textwrap.wrap(text, 96, initial_indent="- ", subsequent_indent="  ")
+    lines += ["", *(f"  {line}".rstrip() for line in found["call"].splitlines())]
+    return "\n".join(lines)
+
+
+def main(arguments=None):
+    """Answer one question; exit code 2 for bad input. Without a question, examples."""
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")  # consoles that have no Greek
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if not arguments:
+        return write(f"{ABOUT}\npython -m dpnotes --help explains every option and word.")
+    query, as_json, parser = read(arguments)
+    try:
+        found = answers(query)
+    except ValueError as error:
+        parser.error(" ".join(str(error).split()))
+    return write(json.dumps(found, indent=1, allow_nan=False) if as_json else report(found))
+
+
+def write(text):
+    """Print, to a reader who may have seen enough after some lines (``| head -1``)."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

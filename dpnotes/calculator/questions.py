@@ -1,0 +1,279 @@
+"""The calculator: one question about a run in, a dictionary of plain values out.
+
+``python -m dpnotes`` (``command_line``) prints the dictionary, the book's page ``calculator`` draws
+it; the numbers come from ``accountant`` and the rows of ``theorems``. A query is a dictionary too:
+
+    {"question": "epsilon", "delta": 1e-5,
+     "parts": [{"mechanism": "gaussian", "sigma": 1.1, "rate": 0.00427, "steps": 14100}]}
+
+`question` is epsilon, delta, noise (of the first part: sigma, scale, or the epsilon of each step),
+steps or rate (of the first part too). Mechanisms: gaussian (sigma), laplace (scale), response,
+pure (epsilon), approximate (epsilon, delta). rate and steps are 1 unless said; `rows`, the number
+of people, may be given for one of the warnings. Noise is that for sensitivity 1.
+"""
+
+from dataclasses import replace
+from math import ceil, exp, floor, inf, isfinite, log10
+
+import numpy as np
+
+from ..accountant import calibrate
+from ..chapters.renyi_dp import rdp_to_dp_improved
+from ..checks import choice, count, nonnegative, open_probability, probability, scalar
+from .runs import MECHANISMS, Part, total
+from .theorems import ORDERS, table
+
+QUESTIONS = ("epsilon", "delta", "noise", "steps", "rate")
+LARGE_EPSILON = 10.0
+DELTAS = np.geomspace(1e-12, 1e-2, 31)  # of the curve
+
+
+def answers(query):
+    """What is asked, with its enclosure, every theorem's epsilon, warnings, the call to copy.
+
+    Keys: answer, low, high, shown (strings for people), parts, epsilon, delta, rows (of
+    ``theorems.table`` at that delta), warnings, call. ValueError names what is wrong.
+    """
+    question = choice("question", query.get("question", "epsilon"), QUESTIONS)
+    parts = [_part(given, question, first=n == 0) for n, given in enumerate(_parts(query))]
+    epsilon, delta = _target(query, question)
+    if question in ("noise", "steps", "rate"):
+        parts[0] = _calibrated(question, parts, epsilon, delta)
+    run = total(parts)
+    if question == "delta":
+        delta = run.delta(epsilon)
+        found, (low, high) = delta, run.delta_interval(epsilon)
+    else:
+        found, (low, high) = run.epsilon(delta), run.epsilon_interval(delta)
+    spent = epsilon if question == "delta" else found
+    rows = [{**row, "shown": _shown(row)} for row in table(parts, delta)]
+    answer = found if question in ("epsilon", "delta") else _asked(question, parts[0])
+    people = None if query.get("rows") is None else count("rows", query["rows"])
+    return {
+        "question": question,
+        "parts": [_plain(part) for part in parts],
+        "answer": _number(answer),
+        "name": _name(question, parts[0]),
+        "low": _number(low),
+        "high": _number(high),
+        "shown": digits(answer, 10, _rounding(question, parts[0])),
+        "shown_low": digits(low, 13, floor),
+        "shown_high": digits(high, 13, ceil),
+        "epsilon": _number(spent),
+        "delta": delta,
+        "rows": rows,
+        "warnings": warnings(parts, spent, delta, people),
+        "call": call(question, parts, epsilon, delta),
+    }
+
+
+def curve(query):
+    """{delta, exact, renyi}: epsilon of the run against delta, exactly and by Renyi moments."""
+    run = total([_part(given, "epsilon", first=False) for given in _parts(query)])
+    exact, spent = run.epsilon(DELTAS), run.renyi(ORDERS)
+    bound = rdp_to_dp_improved(ORDERS[:, None], np.minimum(spent, 1e300)[:, None], DELTAS).min(0)
+    return {
+        "delta": DELTAS.tolist(),
+        "exact": [_number(e) for e in exact],
+        "renyi": [_number(e) if e < 1e290 else None for e in bound],
+    }
+
+
+def digits(value, places=5, rounding=round):
+    """A number for people, to so many significant digits; `rounding` says on which side."""
+    value = float(value)
+    if not isfinite(value):
+        return "infinite"
+    if value == 0 or value == floor(value) and value < 1e15:
+        return f"{value:.0f}"
+    shift = places - 1 - floor(log10(abs(value)))
+    scaled = value * 10.0**shift if abs(shift) < 300 else inf
+    if not isfinite(scaled):
+        return f"{value:.{places - 1}e}"
+    near = round(scaled)
+    whole = near if abs(scaled - near) <= 1e-15 * abs(scaled) else rounding(scaled)
+    return f"{whole * 10.0**-shift:.{places}g}"
+
+
+# --------------------------------------------------------------------------- reading the query
+
+
+def _parts(query):
+    parts = query.get("parts")
+    if not isinstance(parts, (list, tuple)) or not parts:
+        raise ValueError(f"parts must be a list of mechanisms, got {parts!r}")
+    return parts
+
+
+def _target(query, question):
+    """(epsilon, delta), checked where the question needs them."""
+    epsilon, delta = query.get("epsilon"), query.get("delta")
+    if question != "epsilon":
+        epsilon = nonnegative("epsilon", scalar("epsilon", _given("epsilon", epsilon)))
+    if question != "delta":
+        check = probability if question == "epsilon" else open_probability
+        delta = check("delta", scalar("delta", _given("delta", delta)))
+    return epsilon, delta
+
+
+def _given(name, value):
+    if value is None:
+        raise ValueError(f"{name} must be given")
+    return value
+
+
+def _part(given, question, first):
+    """A Part; what is asked of the first one has the value 1 until it is known."""
+    mechanism = choice("mechanism", given.get("mechanism", "gaussian"), tuple(MECHANISMS))
+    name = MECHANISMS[mechanism].parameter
+    asked = question if first else None
+    return Part(
+        mechanism,
+        1.0 if asked == "noise" else _given(name, given.get(name)),
+        1.0 if asked == "rate" else given.get("rate", 1.0),
+        1 if asked == "steps" else given.get("steps", 1),
+        given.get("delta", 0.0) if mechanism == "approximate" else 0.0,
+    )
+
+
+def _calibrated(question, parts, epsilon, delta):
+    """The first part, with the noise, the steps or the rate that just meets the target."""
+    first, rest = parts[0], [part.run() for part in parts[1:]]
+
+    def family(x):
+        return sum(rest, _with(question, first, x).run())
+
+    whole = family(1.0)  # refuses what is wrong with the other numbers
+    try:
+        found = calibrate(family, epsilon, delta)
+    except ValueError:
+        if question == "rate" and whole.delta(epsilon) <= delta:
+            return replace(first, rate=1.0)
+        name = _name(question, first)
+        raise ValueError(
+            f"{name} must have a value that just meets epsilon = {epsilon!r}, delta = {delta!r},"
+            " but none does"
+        ) from None
+    return _with(question, first, found)
+
+
+def _with(question, part, x):
+    field = "parameter" if question == "noise" else question
+    return replace(part, **{field: x})
+
+
+def _asked(question, part):
+    return getattr(part, "parameter" if question == "noise" else question)
+
+
+def _name(question, part):
+    """What is asked, in a word: the noise of a mechanism without noise is each step's epsilon."""
+    name = part.known.parameter if question == "noise" else question
+    return "each" if question == "noise" and name == "epsilon" else name
+
+
+def _rounding(question, part):
+    """Calibrated numbers are rounded so that they still meet the target."""
+    if question in ("steps", "rate"):
+        return floor
+    if question == "noise":
+        return ceil if part.is_noise() else floor
+    return round
+
+
+def _plain(part):
+    """A part as the query has it."""
+    found = {"mechanism": part.mechanism, part.known.parameter: part.parameter}
+    if part.mechanism == "approximate":
+        found["delta"] = part.leak
+    return {**found, "rate": part.rate, "steps": part.steps}
+
+
+def _number(value):
+    """For JSON, which has no infinity."""
+    return float(value) if value is not None and isfinite(value) else None
+
+
+def _shown(row):
+    """A bound is rounded up, so that it stays one."""
+    if row["epsilon"] is None:
+        return "–"
+    return digits(row["epsilon"], 5, ceil if row["kind"] == "bound" else round)
+
+
+# -------------------------------------------------------------------------------- in words
+
+
+REMARKS = {
+    "delta": "Choose δ well below one over the number of people: at δ = 1/n a mechanism may publish"
+    " one person's row in full.",
+    "poisson": "The rate is that of Poisson sampling: everyone takes part in each step"
+    " independently, in secret. For batches that are shuffled or have a fixed size these numbers"
+    " are not proved.",
+    "adjacency": "Neighbours are add/remove: one person more or less. If a person may be replaced"
+    " by another, ε is about twice as large or more.",
+    "sensitivity": "Neighbours are those under which the query has sensitivity 1. A sum of vectors"
+    " of length at most 1 moves by 1 if a person is added or removed, by 2 if one is replaced"
+    " (then halve the noise you enter).",
+    "float": "Proved for noise that is a real number. Floating-point noise leaks through its last"
+    " bits; discrete_gaussian_mechanism and discrete_laplace_mechanism do not.",
+}
+
+
+def warnings(parts, epsilon, delta, people=None):
+    """Sentences about what the number assumes and how little it may mean; those that apply."""
+    sampled = any(part.rate < 1 for part in parts)
+    noisy = any(part.is_noise() for part in parts)
+    found = []
+    if epsilon == inf:
+        found.append(f"No finite ε holds at δ = {delta:.3g}: ask at a larger δ, such as 1e-6.")
+    elif epsilon > LARGE_EPSILON:
+        found.append(
+            f"ε = {epsilon:.3g} lets the odds of a guess about one person grow by a factor of"
+            f" {exp(min(epsilon, 700)):.2g}: as a promise that is next to nothing."
+        )
+    if people is not None and delta * people >= 1:
+        found.append(f"δ is not below 1/{people}: one person's row could be published in full.")
+    applies = {
+        "delta": people is None and delta > 1e-6,
+        "poisson": sampled,
+        "adjacency": sampled,
+        "sensitivity": noisy and not sampled,
+        "float": noisy,
+    }
+    return found + [text for name, text in REMARKS.items() if applies[name]]
+
+
+def call(question, parts, epsilon, delta):
+    """The lines of Python that give the answer; for calibration, those that find it."""
+    lines, names = ["import dpnotes as dp", ""], []
+    for number, part in enumerate(parts):
+        asked = question if number == 0 and question in ("noise", "steps", "rate") else None
+        step, steps = _expression(part, asked)
+        names.append("run" if len(parts) == 1 else f"part_{number + 1}")
+        if asked:
+            names[0] = "family(x)"
+            lines += ["def family(x):", f"    step = {step}", f"    return step{steps}", ""]
+        elif steps and part.rate != 1:
+            lines += [f"step = {step}", f"{names[-1]} = step{steps}"]
+        else:
+            lines.append(f"{names[-1]} = {step}{steps}")
+    whole = " + ".join(names)
+    if question in ("noise", "steps", "rate"):
+        family = "family" if len(parts) == 1 else f"lambda x: {whole}"
+        lines.append(f"dp.calibrate({family}, epsilon={epsilon!r}, delta={delta!r})")
+    else:
+        given = f"delta={delta!r}" if question == "epsilon" else f"epsilon={epsilon!r}"
+        lines.append(f"{whole if len(parts) == 1 else f'({whole})'}.{question}({given})")
+    return "\n".join(lines)
+
+
+def _expression(part, asked):
+    """A step and its repetition as Python; the number that is asked for is called x."""
+    value = "x" if asked == "noise" else repr(part.parameter)
+    step = part.known.call.format(value, leak=part.leak)
+    if asked == "rate" or part.rate != 1:
+        step = f"dp.subsample({step}, rate={'x' if asked == 'rate' else repr(part.rate)})"
+    if asked == "steps" or part.steps != 1:
+        return step, f".compose({'x' if asked == 'steps' else part.steps})"
+    return step, ""

@@ -1,0 +1,102 @@
+"""A run: mechanisms one after the other, each on Poisson samples of the data, each many times."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..accountant import PrivacyLoss, finite, gaussian, laplace, randomized_response, subsample
+from ..chapters.composition import dominating_pair
+from ..checks import count, positive, probability, scalar
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """What calculator and command line know of a mechanism; a new one is a row of MECHANISMS."""
+
+    parameter: str  # its name in a query: what says how private one step is
+    option: str  # of the command line
+    words: str  # what --help says of it
+    loss: Callable  # of the parameter: the loss of one step on all of the data
+    call: str  # the same as Python, to copy
+    epsilon: Callable | None = None  # of the parameter: of one step; None if it depends on delta
+    question: str | None = None  # the command line's word that asks for the parameter
+
+
+MECHANISMS = {
+    "gaussian": Mechanism(
+        "sigma", "sigma", "Gaussian noise", gaussian, "dp.gaussian(sigma={})", question="sigma"
+    ),
+    "laplace": Mechanism(
+        "scale", "scale", "Laplace noise", laplace, "dp.laplace(scale={})", lambda b: 1 / b, "scale"
+    ),
+    "response": Mechanism(
+        "epsilon", "response", "randomized response with this epsilon", randomized_response,
+        "dp.randomized_response(epsilon={})", float,
+    ),
+    "pure": Mechanism(
+        "epsilon", "pure", "any mechanism that is epsilon-DP: the worst there is",
+        randomized_response, "dp.randomized_response(epsilon={})", float, "each",
+    ),
+    "approximate": Mechanism(
+        "epsilon", "approximate", "any mechanism that is (epsilon, delta)-DP", randomized_response,
+        "dp.finite(*dp.dominating_pair({}, {leak!r}))", float,
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Part:
+    """One mechanism of a run: its parameter, the rate of its Poisson sample, how often it runs.
+
+    `leak` is the delta of one step of an approximate mechanism, before sampling.
+    """
+
+    mechanism: str
+    parameter: float
+    rate: float = 1.0
+    steps: int = 1
+    leak: float = 0.0
+
+    def __post_init__(self):
+        name = self.known.parameter
+        checked = {
+            "parameter": float(positive(name, scalar(name, self.parameter))),
+            "rate": float(positive("rate", probability("rate", scalar("rate", self.rate)))),
+            "steps": count("steps", self.steps),
+            "leak": float(probability("leak", scalar("leak", self.leak))),
+        }
+        for field, value in checked.items():
+            object.__setattr__(self, field, value)
+
+    @property
+    def known(self):
+        """The row of MECHANISMS."""
+        return MECHANISMS[self.mechanism]
+
+    def unsampled_loss(self):
+        """The loss of one step on all of the data."""
+        if self.leak:
+            return finite(*dominating_pair(self.parameter, self.leak))
+        return self.known.loss(self.parameter)
+
+    def run(self) -> PrivacyLoss:
+        """The loss of all steps."""
+        return subsample(self.unsampled_loss(), self.rate).compose(self.steps)
+
+    def is_noise(self):
+        """Its parameter is the size of a noise: more is more private."""
+        return self.known.parameter != "epsilon"
+
+    def needs_delta(self):
+        """Its steps have an epsilon only together with a delta that may be chosen."""
+        return self.known.epsilon is None
+
+    def epsilon(self, delta):
+        """epsilon of one step on all of the data, at `delta` where it needs one."""
+        if self.needs_delta():
+            return self.unsampled_loss().epsilon(min(delta, 1.0))
+        return self.known.epsilon(self.parameter)
+
+
+def total(parts):
+    """The loss of all parts together."""
+    return sum((part.run() for part in parts[1:]), parts[0].run())

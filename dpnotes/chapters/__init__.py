@@ -1,0 +1,1 @@
+"""One room a page, of the page's name: ``from dpnotes.chapters import composition``."""

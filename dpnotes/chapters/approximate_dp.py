@@ -1,0 +1,59 @@
+"""What (epsilon, delta) means: tails of the privacy loss, and conditioning events.
+
+Laws are finite and lie along the last axis; natural logarithms throughout.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..checks import (
+    Array, Laws, Nonnegative, Probability, Real,
+    checked,
+)  # fmt: skip
+from ..divergences import _same_outcomes, _log_ratio, _spread
+
+
+@checked
+def privacy_loss_tail(p: Laws, q: Laws, epsilon: Real):
+    """P(L > epsilon), L = log p(X)/q(X), X ~ p, of finite laws; L may be infinite.
+
+    If it and its mirror image are at most delta, the pair is (epsilon, delta)-indistinguishable
+    (T-1, U-lemma-1, T-6).
+    """
+    p, q = _same_outcomes(p, q)
+    epsilon, _ = _spread(epsilon, p)
+    return (p * (_log_ratio(p, q) > epsilon)).sum(-1)
+
+
+@checked
+def conditioning_events(
+    p: Laws, q: Laws, epsilon: Nonnegative, delta: Probability = None
+) -> tuple[Array, Array]:
+    """Densities e <= p, f <= q of events E, F given which the laws are epsilon-close (T-4, T-5).
+
+    e <= e^epsilon f and f <= e^epsilon e at every outcome. Both have the same mass: the largest
+    possible, or 1 - delta if `delta` is given. P(E | X = y) = e(y)/p(y).
+    """
+    p, q = _same_outcomes(p, q)
+    epsilon, _ = _spread(epsilon, p)
+    e = p * np.exp(np.minimum(epsilon - _log_ratio(p, q), 0.0))  # the smaller of p and e^epsilon q
+    f = q * np.exp(np.minimum(epsilon - _log_ratio(q, p), 0.0))
+    least = np.minimum(p, q)
+    mass = np.minimum(e.sum(-1), f.sum(-1))[..., None]
+    e, f = _shrunk(e, least, mass), _shrunk(f, least, mass)
+    if delta is None:
+        return e, f
+    keep = 1 - _spread(delta, p)[0]
+    if (keep > mass * (1 + 1e-12)).any():
+        raise ValueError(f"delta must be at least {1 - mass[..., 0]}, got {delta}")
+    scale = np.divide(np.minimum(keep, mass), mass, out=np.zeros_like(mass), where=mass > 0)
+    return e * scale, f * scale
+
+
+def _shrunk(density, least, mass):
+    """The mixture of `density` and `least` <= `density` that has total `mass`."""
+    above = density.sum(-1, keepdims=True) - least.sum(-1, keepdims=True)
+    spare = mass - least.sum(-1, keepdims=True)
+    share = np.clip(np.divide(spare, above, out=np.ones_like(above), where=above > 0), 0.0, 1.0)
+    return least + share * (density - least)

@@ -1,0 +1,6 @@
+"""The room of the page auditing: lower bounds on what a program leaks."""
+
+from .bounds import (
+    clopper_pearson, epsilon_from_counts, epsilon_from_guesses, guess_canaries,
+)  # fmt: skip
+from .search import Audit, audit, in_batches

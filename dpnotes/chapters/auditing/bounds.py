@@ -1,0 +1,119 @@
+"""What counts of an audit prove: lower bounds on epsilon that fail as rarely as you ask.
+
+Two ways to collect the counts. Many runs on two neighbours: how often an event A was seen on each.
+One run with many canaries, each put in or left out by a coin: how many of the coins were guessed.
+Everything rests on the bounds of Clopper and Pearson for the chance of a coin.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+
+from ..._scipy import betainccinv, betaincinv
+from ...checks import (
+    Array, ArrayLike, Count, CountOrZero, Counts, OpenProbability, Probability, Vector, checked,
+    nonnegative, number_within, refusal,
+)  # fmt: skip
+
+
+def _whole_numbers(name, value):
+    found = np.asarray(nonnegative(name, value))
+    if np.any(found != np.floor(found)):
+        raise refusal(name, value, "a whole number >= 0")
+    return found
+
+
+WholeNumbers = Annotated[ArrayLike, _whole_numbers]
+FalseAlarm = Annotated[float, number_within(1e-100, 1 - 1e-16)]
+
+
+@checked
+def clopper_pearson(successes: WholeNumbers, trials: Counts, alarm: OpenProbability):
+    """(low, high): bounds of the chance of a coin that showed so many heads in so many trials.
+
+    Each of the two fails with probability at most `alarm` (X-clopper-pearson). Arrays broadcast.
+    """
+    _none_above("successes", successes, "trials", trials)
+    return _low(successes, trials, alarm), _high(successes, trials, alarm)
+
+
+@checked
+def epsilon_from_counts(
+    k: WholeNumbers,
+    other: WholeNumbers,
+    runs: Counts,
+    delta: Probability = 0.0,
+    *,
+    false_alarm: FalseAlarm,
+):
+    """Lower bound on epsilon at `delta` from an event seen `k` times in `runs` runs on one input
+    and `other` times in `runs` runs on its neighbour (X-audit). Vectorised; at least 0.
+
+    It exceeds the epsilon of an (epsilon, delta)-DP mechanism with probability at most
+    `false_alarm`, if the event was chosen without these runs. It is log((low - delta)/high).
+    """
+    _none_above("k", k, "runs", runs)
+    _none_above("other", other, "runs", runs)
+    return log_ratio_bound(k, other, runs, delta, false_alarm)
+
+
+@checked
+def guess_canaries(scores: Vector, guesses: CountOrZero) -> Array:
+    """Guess the coins of canaries from their scores (m,): +1 (in) for the largest, -1 (out) for
+    the smallest, half of the even number `guesses` each, and 0, no guess, for those between."""
+    if not len(scores):
+        raise ValueError("scores must hold a number for each canary")
+    if guesses % 2 or guesses > len(scores):
+        raise ValueError(f"guesses must be even and at most {len(scores)}, got {guesses!r}")
+    order, signs = np.argsort(scores, kind="stable"), np.zeros(len(scores), dtype=int)
+    signs[order[: guesses // 2]], signs[order[len(order) - guesses // 2 :]] = -1, 1
+    return signs
+
+
+@checked
+def epsilon_from_guesses(
+    correct: WholeNumbers,
+    guesses: WholeNumbers,
+    delta: Probability = 0.0,
+    canaries: Count | None = None,
+    *,
+    false_alarm: FalseAlarm,
+):
+    """Lower bound on epsilon from one run with canaries, `correct` of `guesses` right (X-one-run).
+
+    For delta > 0 the number of all `canaries`, guessed or not, must be given. It exceeds the
+    epsilon of an (epsilon, delta)-DP mechanism with probability at most `false_alarm`. It is 0 if
+    canaries * delta / 2 uses up the false alarm.
+    """
+    _none_above("correct", correct, "guesses", guesses)
+    if canaries is None and (delta > 0).any():
+        raise ValueError("canaries must be their number if delta > 0, got None")
+    if canaries is not None and (guesses > canaries).any():
+        raise ValueError(f"canaries must be at least the number of guesses, got {canaries!r}")
+    level = false_alarm - (canaries or 0) * delta / 2
+    least = np.maximum(level, np.finfo(float).tiny)
+    chance = np.where(level > 0, _low(correct, guesses, least), 0.0)
+    chance = np.maximum(chance, 0.5)  # half of the coins is what no information guesses
+    return np.log(chance / (1 - chance))
+
+
+def log_ratio_bound(k, other, n, delta, alarm):
+    """log((low - delta)/high) >= 0 of Clopper and Pearson's bounds at alarm/2, unchecked."""
+    k, other = np.asarray(k, float), np.asarray(other, float)
+    ratio = (_low(k, n, alarm / 2) - delta) / _high(other, n, alarm / 2)
+    return np.log(np.maximum(ratio, 1.0))
+
+
+def _low(k, n, alarm):
+    return np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, alarm), 0.0)
+
+
+def _high(k, n, alarm):
+    return np.where(k < n, betainccinv(k + 1, np.maximum(n - k, 1), alarm), 1.0)
+
+
+def _none_above(name, k, total, n):
+    if np.any(k > n):
+        raise ValueError(f"{name} must hold whole numbers, none above {total}, got {k!r}")

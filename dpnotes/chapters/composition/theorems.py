@@ -1,0 +1,147 @@
+"""Composition: what k mechanisms leak together, by every theorem of the notes.
+
+The rounds may be adaptive: round i is chosen after the outputs of the rounds before it were seen.
+But the number k of rounds and the guarantee of each round are fixed in advance. `epsilon` and
+`delta` are those of one round, `delta_prime` is the delta that the composition theorem adds.
+Arrays broadcast; scalars give Python floats. The best possible theorem is in
+``best_possible``.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+import numpy as np
+
+from ...checks import (
+    Array, Count, Counts, Function, Laws, Nonnegative, NonnegativeNumber, PositiveNumber,
+    PositiveProbability, PositiveProbabilityNumber, ProbabilityNumber, checked,
+)  # fmt: skip
+
+
+@checked
+def adaptive_law(*kernels: Laws) -> Array:
+    """Joint law of k adaptive rounds with finitely many outputs, one axis a round (T-def-adaptive).
+
+    `kernels[i]`: the law of round i along its last axis, for all outputs of the rounds before it.
+    A one-dimensional kernel is a round that does not depend on them (T-def-independent).
+    """
+    joint = np.ones(())
+    for kernel in kernels:
+        joint = joint[..., None] * kernel
+    return joint
+
+
+# ------------------------------------------------------------- the mean of one round's loss
+
+
+@checked
+def kl_from_pure(epsilon: Nonnegative):
+    """Largest KL divergence of an epsilon-indistinguishable pair: epsilon tanh(epsilon/2).
+
+    Randomized response attains it (U-kl-tight).
+    """
+    return epsilon * np.tanh(epsilon / 2)
+
+
+@checked
+def kl_from_pure_exponential(epsilon: Nonnegative):
+    """Bound on the same KL divergence: epsilon (e^epsilon - 1) (F-3.18); inf beyond the floats.
+
+    It bounds KL(p||q) + KL(q||p) too (T-11).
+    """
+    with np.errstate(over="ignore"):
+        return epsilon * np.expm1(epsilon)
+
+
+@checked
+def kl_from_pure_piecewise(epsilon: Nonnegative):
+    """Bound on the same KL divergence: the lesser of epsilon (e^epsilon - 1) and epsilon (T-12)."""
+    return epsilon * np.expm1(np.minimum(epsilon, np.log(2)))
+
+
+# ---------------------------------------------------------------------- advanced composition
+
+
+@checked
+def advanced(
+    epsilon: Nonnegative, k: Counts, delta_prime: PositiveProbability, mean: Function = kl_from_pure
+):
+    """epsilon of k adaptive rounds: k mean(epsilon) + epsilon sqrt(2k log(1/delta_prime)).
+
+    `mean` bounds the mean loss of one round: epsilon^2/2 gives A-advanced-pure and U-advanced,
+    `kl_from_pure_piecewise` T-14 and T-17, `kl_from_pure_exponential` F-3.20 and S-0.3. Rounds that
+    are (epsilon, delta)-DP have this epsilon too, at 1 - (1-delta)^k (1-delta_prime).
+    """
+    return k * mean(epsilon) + epsilon * np.sqrt(-2 * k * np.log(delta_prime))
+
+
+@checked
+def advanced_azuma(
+    epsilon: Nonnegative,
+    k: Counts,
+    delta_prime: PositiveProbability,
+    mean: Function = kl_from_pure_piecewise,
+):
+    """The same by Azuma: k a + (epsilon + a) sqrt(2k log(1/delta_prime)), a = mean(epsilon).
+
+    (T-16, T-18.) `advanced` holds under the same hypotheses and is smaller.
+    """
+    a = mean(epsilon)
+    return k * a + (epsilon + a) * np.sqrt(-2 * k * np.log(delta_prime))
+
+
+@checked
+def advanced_heterogeneous(epsilons: Nonnegative, delta_prime: PositiveProbability):
+    """Different rounds: sum eps_i tanh(eps_i/2) + sqrt(2 log(1/delta_prime) sum eps_i^2)."""
+    epsilons = np.atleast_1d(epsilons)
+    log_inverse = -np.log(delta_prime)
+    width = np.sqrt(2 * log_inverse) * np.linalg.norm(epsilons)
+    return kl_from_pure(epsilons).sum() + width
+
+
+# ------------------------------------------- what one of k rounds may spend, and how many fit
+
+
+@checked
+def per_query_epsilon(epsilon: Nonnegative, k: Counts, delta_prime: PositiveProbability):
+    """Largest x with k x^2/2 + x sqrt(2k log(1/delta')) <= epsilon: the budget of one of k queries.
+
+    From A-advanced-pure, solved for x.
+    """
+    log_inverse = -np.log(delta_prime)
+    sum_of_roots = np.sqrt(2 * log_inverse + 2 * epsilon) + np.sqrt(2 * log_inverse)
+    with np.errstate(invalid="ignore"):
+        return np.where(epsilon > 0, 2 * epsilon / (np.sqrt(k) * sum_of_roots), 0.0)
+
+
+@checked
+def round_epsilon(epsilon: PositiveNumber, count: Count, delta: ProbabilityNumber) -> float:
+    """Budget of one of so many rounds that are (epsilon, delta)-DP together: by basic composition,
+    or by advanced composition where delta > 0 and that gives more."""
+    by_advanced = per_query_epsilon(epsilon, count, delta) if delta else 0.0
+    return max(epsilon / count, by_advanced)
+
+
+@checked
+def answerable_queries(
+    error: PositiveNumber,
+    epsilon: NonnegativeNumber,
+    delta: PositiveProbabilityNumber,
+    beta: PositiveProbabilityNumber = 0.05,
+    each: Function = per_query_epsilon,
+) -> int:
+    """Most counting queries that Laplace noise answers all within `error`, but for chance `beta`.
+
+    The largest k with log(k/beta)/each(epsilon, k, delta) <= error (F-n-squared, with F-3.8);
+    ``each=lambda epsilon, k, delta: epsilon / k`` is basic composition.
+    """
+
+    def fits(k):
+        return np.log(k / beta) <= error * each(epsilon, k, delta)
+
+    numbers = range(1, 2**62)
+    most = bisect_left(numbers, True, key=lambda k: not fits(k))
+    if most == len(numbers):
+        raise ValueError(f"error must be smaller: over 2**62 queries fit, got {error!r}")
+    return most

@@ -1,0 +1,13 @@
+"""The room of the page erm: private empirical risk minimisation."""
+
+from .experiments import bench_results, held_out, line_up, public_options, regrets
+from .fits import (
+    PrivateFit, best_regularization, noisy_gradient_descent,
+    objective_perturbation, objective_perturbation_delta, output_perturbation, output_sensitivity,
+    spherical_laplace,
+)  # fmt: skip
+from .losses import (
+    RowLoss, distance_loss, hinge_loss, huber_loss, invert_model, logistic_loss, optimum_radius,
+    risk_minimum, squared_loss, svm_minimum, zero_one_loss,
+)  # fmt: skip
+from .optima import geometric_median

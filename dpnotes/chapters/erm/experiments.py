@@ -1,0 +1,93 @@
+"""Experiments of the page on private learning: repeated fits whose every option is public.
+
+Imported by the page and by bench/erm.py, not by `dpnotes` itself.
+"""
+
+import csv
+from importlib.resources import files
+from math import ceil
+
+import numpy as np
+
+from ..gaussian import gaussian_sigma
+from .fits import (
+    best_regularization, noisy_gradient_descent, output_sensitivity,
+    spherical_laplace,
+)  # fmt: skip
+from .losses import distance_loss, logistic_loss, risk_minimum
+
+
+def public_options(fit, n, dimension, *, epsilon, delta=0.0):
+    """What else `fit` takes, from public numbers alone: the ridge, or the steps, for radius 1.
+
+    After n^2/(4 d sigma^2) steps the noise rules the proved regret (X-noisy-gradient-descent).
+    """
+    public = {"epsilon": epsilon, "delta": delta}
+    if fit is noisy_gradient_descent:
+        steps = (n / gaussian_sigma(**public)) ** 2 / (4 * dimension)
+        return public | {"steps": min(100, ceil(steps))}
+    return public | {"regularization": best_regularization(n, dimension, **public)}
+
+
+def held_out(fit, x, y, *, loss, epsilon, delta=0.0, splits=20, rng):
+    """Accuracy on a quarter of the rows that a fit to the others has not seen, for each split.
+
+    x (n, d), y (n,) of -1 and 1. `distance_loss` gets the points y x.
+    """
+    learn = 3 * len(y) // 4
+    options = public_options(fit, learn, x.shape[1], epsilon=epsilon, delta=delta)
+    right = np.empty(splits)
+    for k in range(splits):
+        order = np.random.default_rng(k).permutation(len(y))  # the same splits for every fit
+        a, b = order[:learn], order[learn:]
+        data = (x[a] * y[a, None], None) if loss is distance_loss else (x[a], y[a])
+        theta = fit(*data, loss=loss, rng=rng, **options).theta
+        right[k] = np.mean(x[b] @ theta * y[b] > 0)
+    return right
+
+
+def regrets(fit, x, y, sizes, *, epsilon, runs=8_000, rng):
+    """Mean regret J(theta) - J(theta*) of logistic fits to n of the rows, for each n in `sizes`.
+
+    J is the ridged risk with the ridge that `fit` uses; about runs/n fits, at least 25.
+    """
+    found, order = [], rng.permutation(len(y))
+    for n in sizes:
+        rows, labels = x[order[:n]], y[order[:n]]
+        options = public_options(fit, n, x.shape[1], epsilon=epsilon)
+        lam = options["regularization"]
+        best = risk_minimum(rows, labels, regularization=lam)
+        fits = [fit(rows, labels, rng=rng, **options).theta for _ in range(max(25, runs // n))]
+        theta = np.array([best, *fits])
+        value = logistic_loss(theta, rows, labels).mean(1) + lam / 2 * (theta**2).sum(1)
+        found.append(float((value[1:] - value[0]).mean()))
+    return found
+
+
+def line_up(x, y, candidates, epsilons, *, regularization, trials=400, rng):
+    """How often the nearest optimum names the one of `candidates` who is in the data.
+
+    The rows outside of `candidates` are known, one candidate was added, and the optimum was
+    published by output perturbation with each epsilon.
+    """
+    rest = np.setdiff1d(np.arange(len(y)), candidates)
+    studies = [np.append(rest, candidate) for candidate in candidates]
+    optima = np.array([risk_minimum(x[s], y[s], regularization=regularization) for s in studies])
+    sensitivity, rates = output_sensitivity(len(rest) + 1, regularization), []
+    for epsilon in epsilons:
+        true = rng.integers(len(optima), size=trials)
+        scale = sensitivity / epsilon
+        noise = [spherical_laplace(x.shape[1], scale, rng=rng) for _ in range(trials)]
+        away = np.linalg.norm((optima[true] + noise)[:, None] - optima, axis=2)
+        rates.append(float(np.mean(away.argmin(1) == true)))
+    return rates
+
+
+def bench_results():
+    """What bench/erm.py measured: (data, fit) -> epsilon -> (mean accuracy, its standard error)."""
+    found = {}
+    with files(__package__).joinpath("bench.csv").open(encoding="utf8") as file:
+        for data, fit, *numbers in list(csv.reader(file))[1:]:
+            epsilon, mean, error = map(float, numbers)
+            found.setdefault((data, fit), {})[epsilon] = (mean, error)
+    return found

@@ -1,0 +1,102 @@
+"""Minimisers: of the mean distance to points, and of a ridged risk to a certified gradient.
+
+The second raises no exception, whatever the data: an exception, or a tolerance, that depends on
+the data would be an output that no theorem pays for.
+"""
+
+from __future__ import annotations
+
+from math import ceil, log, sqrt
+
+import numpy as np
+
+from ..._scipy import cho_factor, cho_solve
+from ...checks import Array, Matrix, PositiveNumber, checked
+
+
+@checked
+def geometric_median(points: Matrix, tolerance: PositiveNumber = 1e-9) -> Array:
+    """The point with the least mean distance to `points` (n, d) (A-geometric-median).
+
+    Weiszfeld's iteration as mended by Vardi and Zhang (2000, (11)); stops where the mean of unit
+    vectors, less what sits at theta itself, is below tolerance.
+    """
+    n = len(points)
+    if points.size == 0:
+        raise ValueError("points must have at least one row and one column")
+    theta = points.mean(0)
+    for _ in range(100_000):
+        away = points - theta
+        size = np.linalg.norm(away, axis=1)
+        far = size > 1e-14
+        weight = 1 / size[far]
+        pull, here = weight @ away[far], n - far.sum()
+        strength = np.linalg.norm(pull)
+        if strength <= here + tolerance * n:
+            return theta
+        theta = theta + (1 - here / strength) * pull / weight.sum()
+    raise ValueError("points must not be this badly conditioned: no median found")
+
+
+def descend(x, y, loss, lam, centre, phi, *, tolerance):
+    """(theta, ||gradient||) of mean loss + lam/2 ||theta - centre||^2, from theta = centre + phi.
+
+    Newton's method with a line search. Should 100 steps not arrive, Nesterov's method takes as
+    many as its theorem asks for (Nesterov 2004, 2.2.3). Rounding alone can keep the gradient, which
+    is that of the best point seen, above `tolerance`.
+    """
+    n, d = x.shape
+    shift, phi = x @ centre, np.zeros(d) + phi
+    seen = []
+
+    def gradient(phi):
+        return loss.slope(x @ phi + shift, y) @ x / n + lam * phi
+
+    def arrived(phi, here):
+        seen[:] = [min([*seen, (float(np.linalg.norm(here)), phi)], key=lambda pair: pair[0])]
+        return seen[0][0] <= tolerance
+
+    here = gradient(phi)
+    for _ in range(100):
+        if arrived(phi, here):
+            break
+        curve = loss.curvature(x @ phi + shift, y)
+        hessian = (x.T * curve) @ x / n + lam * np.eye(d)
+        phi, here = _along(gradient, phi, here, -cho_solve(cho_factor(hessian), here))
+    else:
+        _accelerated(gradient, seen[0][1], lam, loss.smoothness + lam, arrived, tolerance)
+    size, phi = seen[0]
+    return phi + centre, size
+
+
+def _along(gradient, phi, here, step):
+    """phi + t step, 0 < t <= 1, where the slope along the step is a tenth of its first value.
+
+    The slope along a line increases, so bisection finds it; no differences of nearly equal values.
+    `here` is the gradient at phi; the gradient at the new point is returned beside it.
+    """
+    first, low, high, t = here @ step, 0.0, 1.0, 1.0
+    for _ in range(40):
+        there = gradient(phi + t * step)
+        slope = there @ step
+        if abs(slope) <= 0.1 * abs(first) or (t == 1.0 and slope < 0):
+            return phi + t * step, there
+        low, high = (t, high) if slope < 0 else (low, t)
+        t = (low + high) / 2
+    return phi + t * step, gradient(phi + t * step)
+
+
+def _accelerated(gradient, phi, lam, top, arrived, tolerance):
+    """Nesterov's method for curvatures in [lam, top], for as many steps as exact arithmetic needs.
+
+    k steps leave J - J* <= (1 - sqrt(lam/top))^k ||g||^2/lam, g the first gradient, and J - J* <=
+    tolerance^2/(2 top) means a gradient of at most `tolerance`.
+    """
+    ratio, before = sqrt(top / lam), phi
+    beta = (ratio - 1) / (ratio + 1)
+    least = 2 * top * np.square(gradient(phi)).sum() / (lam * tolerance**2)
+    for _ in range(ceil(ratio * log(max(least, 2.0)))):
+        ahead = phi + beta * (phi - before)
+        before, phi = phi, ahead - gradient(ahead) / top
+        if arrived(phi, gradient(phi)):
+            return

@@ -1,0 +1,10 @@
+"""The room of the page query-release: answering many linear queries."""
+
+from .sparse_vector import (
+    SparseVector, lyu_variants, sparse_epsilon, sparse_log_law, sparse_rounds,
+    sparse_runs,
+)  # fmt: skip
+from .systems import (
+    Marginals, MultiplicativeWeights, WeightsPlan, laplace_histogram, laplace_histogram_error,
+    laplace_queries, mwem, mwem_error, weights_plan, weights_update,
+)  # fmt: skip

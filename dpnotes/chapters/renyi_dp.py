@@ -1,0 +1,120 @@
+"""Rényi differential privacy: the privacy loss seen through its moment generating function.
+
+For a pair of laws (P, Q) with privacy loss L = log dP/dQ under P, E exp((alpha-1) L) equals
+exp((alpha-1) D_alpha(P||Q)) (U-mgf-plrv): a bound on Rényi divergences is a bound on moments, it
+adds under composition, and Markov's inequality turns it back into (epsilon, delta). Divergences
+of mechanisms and of their compositions, at real orders: ``PrivacyLoss.renyi``. Natural logarithms.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._scipy import log1p, log_binomial, logsumexp, optimize
+from ..checks import (
+    Nonnegative, NonnegativeNumber, OpenProbability, OpenProbabilityNumber, Order,
+    OrderAboveOne, OrderAboveOneNumber, PositiveNumber, ProbabilityNumber, checked,
+)  # fmt: skip
+
+
+@checked
+def subsampled_gaussian(sigma: PositiveNumber, rate: ProbabilityNumber, alpha: Order):
+    """Rényi divergence of the Poisson-subsampled Gaussian at whole orders `alpha` >= 2, add/remove.
+
+    The moment is sum_j C(alpha, j) rate^j (1-rate)^(alpha-j) exp(j(j-1)/(2 sigma^2))
+    (A-moments-accountant; Mironov, Talwar & Zhang 2019, section 3.3).
+    Real orders: ``subsample(gaussian(sigma), rate).renyi(alpha)``.
+    """
+    if not ((alpha <= 1e6) & (alpha == np.floor(alpha)) & (alpha >= 2)).all():
+        raise ValueError(f"alpha must hold whole numbers from 2 to 10^6, got {alpha!r}")
+    values = [_subsampled_moment(sigma, rate, int(a)) / (a - 1) for a in alpha.ravel()]
+    return np.reshape(values, alpha.shape)
+
+
+def _subsampled_moment(sigma, rate, alpha):
+    """log of the alpha-th moment of p/q, from the terms j >= 2 of its excess over one."""
+    if rate in (0.0, 1.0):
+        return rate * alpha * (alpha - 1) / (2 * sigma**2)
+    j = np.arange(2, alpha + 1)
+    gain = j * (j - 1) / (2 * sigma**2)
+    terms = log_binomial(alpha, j) + j * np.log(rate) + (alpha - j) * log1p(-rate)
+    return float(np.logaddexp(0, logsumexp(terms + gain + np.log(-np.expm1(-gain)))))
+
+
+@checked
+def rdp_to_dp(alpha: OrderAboveOne, rdp: Nonnegative, delta: OpenProbability):
+    """epsilon from (alpha, rdp)-RDP: rdp + log(1/delta)/(alpha-1) (A-rdp-to-dp; Mironov 2017)."""
+    return rdp - np.log(delta) / (alpha - 1)
+
+
+@checked
+def rdp_to_dp_improved(alpha: OrderAboveOne, rdp: Nonnegative, delta: OpenProbability):
+    """epsilon from (alpha, rdp)-RDP by Canonne, Kamath & Steinke (2020, proposition 12).
+
+    rdp + log(1-1/alpha) - log(alpha delta)/(alpha-1), and never below zero.
+    """
+    excess = log1p(-1 / alpha) - (np.log(delta) + np.log(alpha)) / (alpha - 1)
+    return np.maximum(rdp + excess, 0.0)
+
+
+@checked
+def rdp_to_dp_optimal(
+    alpha: OrderAboveOneNumber, rdp: NonnegativeNumber, delta: OpenProbabilityNumber
+) -> float:
+    """Least epsilon that D_alpha(P||Q) <= rdp implies at `delta` (Asoodeh et al. 2021).
+
+    Only two-point laws matter: the largest log((p-delta)/q) over (p, q) with
+    D_alpha((p, 1-p)||(q, 1-q)) <= rdp. Never below zero.
+    """
+    if rdp == 0:
+        return 0.0
+    rdp = max(rdp, 1e-15)  # more loss than there is: still a bound
+
+    def loss(logit):
+        log_excess = log1p(-delta) - np.logaddexp(0, -logit)  # log(p - delta)
+        return _least_log_q(delta + np.exp(log_excess), alpha, rdp) - log_excess
+
+    return max(0.0, -_least(loss, np.linspace(-745.0, 40.0, 158), xatol=1e-10))
+
+
+def _least(function, grid, xatol):
+    """The least value of a function with one valley, which lies somewhere along the grid."""
+    best = int(np.argmin([function(u) for u in grid]))
+    bounds = grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]
+    found = optimize().minimize_scalar(
+        function, bounds=bounds, method="bounded", options={"xatol": xatol}
+    )
+    return float(found.fun)
+
+
+def _least_log_q(p, alpha, rdp):
+    """log of the least q for which two-point laws (p, q) have a divergence of at most `rdp`."""
+
+    def excess(log_q):
+        with np.errstate(divide="ignore"):
+            first = alpha * np.log(p) + (1 - alpha) * log_q
+            rest = -np.inf if p >= 1 else alpha * log1p(-p) + (1 - alpha) * log1p(-np.exp(log_q))
+        return np.logaddexp(first, rest) - (alpha - 1) * rdp
+
+    top = np.log(p)
+    bottom = alpha / (alpha - 1) * top - rdp  # where the first term alone uses up the budget
+    if bottom >= top or excess(bottom) <= 0:
+        return bottom
+    return optimize().brentq(excess, bottom, top, xtol=1e-14, rtol=1e-14)
+
+
+@checked
+def zcdp_to_dp(rho: Nonnegative, delta: OpenProbability):
+    """epsilon from rho-zCDP: rho + 2 sqrt(rho log(1/delta)) (U-zcdp-to-dp; Bun & Steinke 2016)."""
+    return rho + 2 * np.sqrt(-rho * np.log(delta))
+
+
+@checked
+def zcdp_to_dp_improved(rho: NonnegativeNumber, delta: OpenProbabilityNumber) -> float:
+    """epsilon from rho-zCDP at the best order of `rdp_to_dp_improved`; scalars."""
+
+    def at(log_order):
+        alpha = 1 + np.exp(log_order)
+        return rdp_to_dp_improved(alpha, rho * alpha, delta)
+
+    return _least(at, np.linspace(-10, 40, 201), xatol=1e-5)

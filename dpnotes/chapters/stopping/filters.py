@@ -1,0 +1,126 @@
+"""Privacy filters: budgets for steps whose noise is chosen while the outputs come in.
+
+A composition theorem wants all steps fixed beforehand. A filter wants a *currency* fixed
+beforehand, in which the cost of any two steps adds up: then the steps may depend on earlier
+outputs in any way, as long as no path overspends (X-filter). Currencies here: the Renyi divergence
+of one order (X-renyi-filter), the largest loss, which is its order infinity (X-pure-filter), and
+mu^2 of Gaussian noise, which costs nothing against steps fixed beforehand (X-gaussian-filter).
+What was spent so far is no epsilon of its own (X-odometer). Sums are exact, and compared with the
+budget up to 1e-12 of it, about what charges are right to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from threading import Lock
+
+import numpy as np
+
+from ...accountant import PrivacyLoss
+from ...accountant.law import Finite, Gaussian
+from ...checks import (
+    BelowOneNumber, NonnegativeNumber, OpenProbabilityNumber, OrderNumber,
+    checked, nonnegative, scalar,
+)  # fmt: skip
+from ..gaussian import gaussian_sigma
+
+ROUNDING = Fraction(1, 10**12)  # of the budget: charges are right to about this
+ORDERS = 1 + np.geomspace(1e-3, 1e12, 15_001)
+
+
+class _Budget:
+    """Spends `size`; subclasses say what a step costs."""
+
+    def __init__(self, size):
+        self._size, self._spent, self._lock = Fraction(size), Fraction(0), Lock()
+
+    def allows(self, step: PrivacyLoss | Callable) -> bool:
+        """Whether the budget pays for one more step: if True, the step has been charged and may be
+        run once; if False, or on an error, nothing was charged and the step must not be run.
+        Several threads may ask at once."""
+        cost = Fraction(self.cost(step))  # before the lock: a step may ask again while it is priced
+        with self._lock:
+            if self._spent + cost > self._size * (1 + ROUNDING):
+                return False
+            self._spent += cost
+            return True
+
+    @property
+    def spent(self) -> float:
+        """What was charged so far, in the units of `cost`. Not an epsilon of what was run."""
+        return float(self._spent)
+
+    @property
+    def left(self) -> float:
+        """What may still be charged, in the units of `cost`; the next step may depend on it."""
+        return float(max(self._size - self._spent, Fraction(0)))
+
+
+class Filter(_Budget):
+    """A budget of (epsilon, delta) for steps of any kind, chosen adaptively.
+
+    The Renyi filter of one order (X-renyi-filter; Feldman and Zrnic 2021, Lecuyer 2021): whatever
+    runs after ``allows`` said True is together (epsilon, delta)-DP, whenever one stops. ``order``,
+    above 1, is chosen from public knowledge; if it is left out, the order at which Gaussian noise
+    lasts longest. At delta = 0 it is infinity: largest losses are added up (X-pure-filter).
+    """
+
+    @checked
+    def __init__(
+        self, epsilon: NonnegativeNumber, delta: BelowOneNumber, *, order: OrderNumber | None = None
+    ) -> None:
+        if order is None:
+            sizes = _allowance(ORDERS, epsilon, delta)
+            order = np.inf if delta == 0 else float(ORDERS[np.argmax(sizes / ORDERS)])
+        self._order = order
+        size = epsilon if self.order == np.inf else float(_allowance(self.order, epsilon, delta))
+        if not size >= 0:
+            raise ValueError(f"order must leave something of epsilon, got {order!r}")
+        super().__init__(size)
+
+    @property
+    def order(self) -> float:
+        """The order in which costs are counted, the same for all steps."""
+        return self._order
+
+    def cost(self, step: PrivacyLoss | Callable) -> float:
+        """The Renyi divergence of the step at `order`: of a PrivacyLoss, the worse direction, or
+        of a function that bounds the divergence in both directions at any order it is given."""
+        if not isinstance(step, PrivacyLoss) and not callable(step):
+            raise ValueError(f"step must be a PrivacyLoss or a function of the order, got {step!r}")
+        found = step.renyi(self.order) if isinstance(step, PrivacyLoss) else step(self.order)
+        try:
+            return nonnegative("step", scalar("step", found))
+        except ValueError:
+            raise ValueError(
+                f"step must have a finite divergence of order {self.order:g}, got {step!r}"
+            ) from None
+
+
+class GaussianFilter(_Budget):
+    """A budget of (epsilon, delta) for Gaussian noise alone, of any sizes, chosen adaptively.
+
+    Steps are losses of ``gaussian`` and their sums, not subsampled ones; each costs
+    mu^2 = (sensitivity/sigma)^2, and all may cost what one release at (epsilon, delta) does:
+    adaptive choice is free (X-gaussian-filter).
+    """
+
+    @checked
+    def __init__(self, epsilon: NonnegativeNumber, delta: OpenProbabilityNumber) -> None:
+        super().__init__(gaussian_sigma(epsilon, delta) ** -2)
+
+    def cost(self, step: PrivacyLoss) -> float:
+        """mu^2 of the step."""
+        parts = step._parts if isinstance(step, PrivacyLoss) else ()
+        if len(parts) == 1 and isinstance(parts[0][0], Gaussian):
+            return parts[0][0].mu ** 2
+        if parts == ((Finite((0.0,), (0.0,)), 1),):
+            return 0.0
+        raise ValueError(f"step must be Gaussian noise that is not subsampled, got {step!r}")
+
+
+def _allowance(alpha, epsilon, delta):
+    """The divergence of order alpha that implies (epsilon, delta), `rdp_to_dp_improved` solved."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return epsilon - np.log1p(-1 / alpha) + (np.log(delta) + np.log(alpha)) / (alpha - 1)

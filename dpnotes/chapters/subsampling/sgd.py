@@ -1,0 +1,152 @@
+"""DP-SGD as it is used (Abadi et al. 2016): clip each example's gradient, sum, add Gaussian noise.
+
+Every row takes part in each step independently with a public rate (Poisson sampling), so the run
+is ``subsample(gaussian(sigma), rate).compose(steps)`` for adding or removing one row. The noise is
+drawn in floating point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Annotated
+
+import numpy as np
+
+from ..._scipy import expit, softmax
+from ...accountant import PrivacyLoss
+from ...checks import (
+    Array, ArrayLike, Function, Generator, Many, Matrix, Positive, PositiveNumber,
+    PositiveProbabilityNumber, Real, Vector, array, checked,
+)  # fmt: skip
+from ...accountant import gaussian, subsample
+
+PATIENCE = 5.0  # seconds until a long run shows its progress bar (on stderr, if tqdm is there)
+
+
+def _labels(name, value):
+    """Labels as they are, whole numbers or floats, in a list as long as x."""
+    array(name, value, 1)
+    return np.asarray(value)
+
+
+def _codes(name, value):
+    """A list of whole numbers; an empty one has none of another kind."""
+    found = _labels(name, value)
+    if found.size and found.dtype.kind not in "iu":
+        raise ValueError(f"{name} must hold whole numbers")
+    return found.astype(int)
+
+
+Gradients = Annotated[ArrayLike, lambda name, value: array(name, value, 1, 2, 3, 4, 5)]
+Labels = Annotated[ArrayLike, _labels]
+Codes = Annotated[ArrayLike, _codes]
+
+
+@dataclass(frozen=True)
+class DPSGDRun:
+    """What a run publishes, and what that costs.
+
+    ``theta``: the last iterate. ``loss``: the `PrivacyLoss` of the whole run, add/remove.
+    """
+
+    theta: np.ndarray
+    loss: PrivacyLoss
+
+
+@checked
+def clip_rows(x: Real, bound: Positive = 1.0) -> Array:
+    """Scale every row of x longer than `bound` (l2) back to it: row by row, so privacy is free."""
+    size = np.linalg.norm(x, axis=-1, keepdims=True)
+    return x * np.minimum(1.0, bound / np.maximum(size, 1e-300))
+
+
+@checked
+def clipped_sum(gradients: Gradients, clip: PositiveNumber) -> Array:
+    """Sum over the first axis of `gradients`, each scaled back to l2 norm <= clip (T-clipping).
+
+    A gradient may be a number or have up to four axes; its norm is taken over all entries. One row
+    moves the sum by at most `clip` if it is added or removed, by at most 2 clip if replaced.
+    """
+    norms = np.linalg.norm(gradients.reshape(len(gradients), prod(gradients.shape[1:])), axis=1)
+    return np.tensordot(clip / np.maximum(norms, clip), gradients, axes=1)
+
+
+@checked
+def softmax_clipped_sum(theta: Matrix, x: Matrix, y: Codes, clip: PositiveNumber) -> Array:
+    """Clipped gradients of softmax regression, summed: theta (d, classes), x (b, d), y in 0, 1, ...
+
+    The gradient of one example is x (p - e_y)^T, of norm ||x|| ||p - e_y||: it need not be formed.
+    """
+    _same_columns(x, theta)
+    slope = softmax(x @ theta, axis=1)
+    if len(y) != len(x) or ((y < 0) | (y >= slope.shape[1])).any():
+        raise ValueError(f"y must be a whole number from 0 to {slope.shape[1] - 1} a row of x")
+    slope[np.arange(len(y)), y] -= 1
+    return _outer_clipped_sum(x, slope, clip)
+
+
+@checked
+def logistic_clipped_sum(theta: Vector, x: Matrix, y: Vector, clip: PositiveNumber) -> Array:
+    """Clipped gradients of logistic regression, summed: theta (d,), x (b, d), y -1 or +1."""
+    _same_columns(x, theta)
+    if y.shape != (len(x),) or not (np.abs(y) == 1).all():
+        raise ValueError("y must hold -1 and +1 only")
+    slope = -y * expit(-y * (x @ theta))
+    return _outer_clipped_sum(x, slope[:, None], clip)[:, 0]
+
+
+def _same_columns(x, theta):
+    if x.shape[1] != len(theta) or theta.size == 0:
+        raise ValueError(f"theta must have a row a column of x, got {theta.shape}, {x.shape}")
+
+
+def _outer_clipped_sum(x, slope, clip):
+    norms = np.linalg.norm(x, axis=1) * np.linalg.norm(slope, axis=1)
+    return x.T @ (slope * (clip / np.maximum(norms, clip))[:, None])
+
+
+@checked
+def dp_sgd(
+    x: Matrix,
+    y: Labels,
+    start: Real,
+    *,
+    rate: PositiveProbabilityNumber,
+    sigma: PositiveNumber,
+    steps: Many,
+    batch_size: PositiveNumber,
+    learning_rate: PositiveNumber,
+    clip: PositiveNumber = 1.0,
+    gradient_sum: Function = softmax_clipped_sum,
+    rng: Generator,
+) -> DPSGDRun:
+    """Private stochastic gradient descent (T-dpsgd; Abadi et al. 2016, algorithm 1).
+
+    theta <- theta - learning_rate (sum of clipped gradients + N(0, (sigma clip)^2 I)) / batch_size,
+    `steps` times, each on a fresh Poisson sample of the rows of `x` (n, d) and `y` (n,).
+
+    Everything but x and y must be public, the shape of `start` and `rate` included. `batch_size` is
+    the divisor: a public number, meant to be the expected size of a batch. The actual size depends
+    on who is in the data. `gradient_sum(theta, x, y, clip)` must move by at most `clip` (l2) when a
+    row is added or removed. Data that cannot be read raise an error, which is seen: check their
+    form row by row before.
+    """
+    if y.shape != (len(x),):
+        raise ValueError(f"y must be one number a row of x, got shape {y.shape}")
+    theta, pace = start, learning_rate / batch_size
+    run = subsample(gaussian(sigma), rate).compose(steps)
+    for _ in _progress(steps):
+        batch = np.flatnonzero(rng.random(len(x)) < rate)  # each row independently: Poisson
+        noise = rng.normal(0.0, sigma * clip, theta.shape)
+        theta = theta - pace * (gradient_sum(theta, x[batch], y[batch], clip) + noise)
+    return DPSGDRun(theta, run)
+
+
+def _progress(steps):
+    """range(steps), with a progress bar on stderr once it has taken PATIENCE seconds."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return range(steps)
+    return tqdm(range(steps), desc="dp_sgd", unit="step", delay=PATIENCE, leave=False)

@@ -1,0 +1,89 @@
+"""Tail bounds whose best form takes a search, or care with precision: those of Chernoff.
+
+Nothing in here knows about privacy; what the page says in one line it writes out itself. A bound is
+the exponential of a logarithm: it is at most 1, and where it is below the smallest positive double
+(5e-324) that number is returned, so that it is never a false 0. A threshold is always called `t`.
+Logarithms are natural. Arguments broadcast; scalars in, Python floats out.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .._scipy import kl_div, optimize, xlog1py
+from ..checks import (
+    Function, NonnegativeOrInfNumber, Positive, Probability, Real, checked,
+)  # fmt: skip
+
+_SMALLEST = 5e-324
+
+
+@checked
+def chernoff(t: Real, log_mgf: Function, limit: NonnegativeOrInfNumber = math.inf):
+    """inf over 0 <= lam < limit of exp(log_mgf(lam) - lam t) >= P(X >= t) (U-chernoff-method).
+
+    `log_mgf` takes one float lam and returns log E exp(lam X), finite for lam < `limit`. The search
+    over lam is numerical; whatever lam it ends at gives a valid bound. Its rounding error is added
+    (4 ulp of the two terms).
+    """
+    exponents = [_legendre(log_mgf, value, limit) for value in np.ravel(t).tolist()]
+    return _probability(np.reshape(exponents, np.shape(t)))
+
+
+def _legendre(log_mgf, t, limit):
+    """The least value found of log_mgf(lam) - lam t over 0 <= lam < limit, rounded upwards."""
+
+    def exponent(lam):
+        value = float(log_mgf(lam))
+        rounding = 4 * np.finfo(float).eps * (abs(value) + abs(lam * t))
+        return value - lam * t + rounding if value < math.inf else 1e300
+
+    last = math.nextafter(limit, 0)  # halves of what is left would round to the limit itself
+
+    def farther(lam):
+        return 2 * lam if 2 * lam < limit else min(lam + (limit - lam) / 2, last)
+
+    lam = min(1.0, limit / 2)
+    while exponent(lam) >= 0:  # the function is convex and 0 at 0: is it ever negative?
+        lam /= 2
+        if lam < 1e-300:
+            return 0.0
+    while lam < farther(lam) < 1e300 and exponent(farther(lam)) < exponent(lam):
+        lam = farther(lam)
+    while exponent(lam / 2) < exponent(lam):
+        lam /= 2
+    low, high = lam / 2, farther(lam)
+    with np.errstate(over="ignore", invalid="ignore"):  # of its parabolas: it bisects instead
+        found = optimize().minimize_scalar(
+            exponent, bounds=(low, high), method="bounded", options={"xatol": 1e-9 * (high - low)}
+        )
+    return min(found.fun, exponent(lam))
+
+
+@checked
+def chernoff_kl(t: Probability, n: Positive, mu: Probability):
+    """P(S >= t) <= exp(-n kl(t, mu)) for t >= mu, and P(S <= t) <= the same for t <= mu.
+
+    S is the mean of n independent [0,1] terms, mu its expectation (F-chernoff-additive, sharp).
+    """
+    return _probability(-n * _kl_coins(t, mu))
+
+
+def _kl_coins(s, mu):
+    """Divergence of two coins: two terms >= 0 that keep their precision at s near mu."""
+    return _excess(s, mu, s - mu) + _excess(1 - s, 1 - mu, mu - s)
+
+
+def _excess(s, mu, difference):
+    """s log(s/mu) - s + mu, where `difference` is s - mu."""
+    near = np.abs(difference) < mu
+    x = np.where(near, difference / np.where(near, mu, 1), 0)
+    return np.where(near, mu * (xlog1py(1 + x, x) - x), kl_div(s, mu))
+
+
+def _probability(log_bound):
+    """exp(log_bound), at most 1 and never a false 0."""
+    bound = np.clip(np.exp(np.minimum(log_bound, 0.0)), _SMALLEST, 1.0)
+    return np.where(np.isneginf(log_bound), 0.0, bound)

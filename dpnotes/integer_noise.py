@@ -1,0 +1,148 @@
+"""Integer noise that is drawn exactly: from the stated law, and from no approximation of it.
+
+A coin of chance p is one comparison of random bits with the binary digits of p. The first 64 bits
+decide, except in one case in 2^64; then more digits are worked out in whole numbers. What is needed
+of e^-r is enclosed between fractions (X-exact-noise).
+"""
+
+from fractions import Fraction
+from functools import lru_cache, partial
+from math import floor, isqrt
+
+import numpy as np
+
+WORD = 64
+SHARP = 2.0**-40  # far above the error of `np.exp`: closer than this, fractions decide
+LAST_RATE = 48  # e^-48 < 2^-64: a digit of that rate is set less than once in 2^64 draws
+
+
+def geometric(rate, size, rng):
+    """`size` whole numbers g >= 0 with P(g) proportional to exp(-rate g), `rate` a Fraction > 0.
+
+    Their binary digits are independent coins, digit j with the odds exp(-2^j rate) (X-exact-noise).
+    An int64 array, or one of Python ints where 61 digits may not do.
+    """
+    *chances, last = _digit_chances(rate)
+    digits = len(chances)
+    found = np.zeros(size, dtype=np.int64 if digits <= 61 else object)
+    for j, chance in enumerate(chances):
+        found[coins(chance, size, rng)] += 2**j
+    beyond = coins(last, size, rng)
+    if beyond.any():  # no memory: what lies beyond the last digit is geometric again
+        found = found.astype(object)
+        found[beyond] = 2**digits + geometric(rate, int(beyond.sum()), rng)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _digit_chances(rate):
+    """The chances of the digits up to `LAST_RATE`, and that of anything beyond."""
+    chances = []
+    while rate < LAST_RATE:
+        chances.append(partial(_odds, rate))
+        rate = 2 * rate
+    return *chances, partial(_falling, rate)
+
+
+def discrete_laplace_noise(rate, size, rng):
+    """Integers z with P(z) proportional to exp(-rate |z|): the difference of two geometrics."""
+    both = geometric(rate, 2 * size, rng)
+    return both[:size] - both[size:]
+
+
+def discrete_gaussian_noise(variance, size, rng):
+    """Integers z with P(z) proportional to exp(-z^2/(2 variance)), `variance` a Fraction.
+
+    Canonne, Kamath and Steinke (2020), Algorithm 3: discrete Laplace draws z of scale t, kept with
+    probability exp(-(|z| - variance/t)^2 / (2 variance)), until `size` are kept.
+    """
+    t = isqrt(floor(variance)) + 1
+    kept, missing = [], size
+    while missing:
+        z = discrete_laplace_noise(Fraction(1, t), missing + missing // 2 + 8, rng)
+        z = z[_keeps(np.abs(z), variance, variance / t, rng)][:missing]
+        kept.append(z)
+        missing -= len(z)
+    return np.concatenate(kept) if kept else np.zeros(0, dtype=np.int64)
+
+
+def coins(digits, size, rng):
+    """`size` booleans, true with the probability whose binary digits are given.
+
+    `digits(n)` is floor(2^n p) for every n: true where as many random bits are less.
+    """
+    bound, drawn = digits(WORD), _words(size, rng)
+    heads = drawn < np.uint64(bound)
+    for i in np.flatnonzero(drawn == np.uint64(bound)):  # one in 2^64
+        heads[i] = _less(int(drawn[i]), digits, rng)
+    return heads
+
+
+def _words(size, rng):
+    return rng.integers(2**WORD - 1, size=size, dtype=np.uint64, endpoint=True)
+
+
+def _less(drawn, digits, rng):
+    """Whether a uniform number that begins with these 64 bits is less than p."""
+    bits = WORD
+    while drawn == digits(bits):
+        drawn = drawn << WORD | int(_words(1, rng)[0])
+        bits += WORD
+    return drawn < digits(bits)
+
+
+def _keeps(size, variance, middle, rng):
+    """True with probability exp(-(size - middle)^2 / (2 variance)), entry by entry: in floats where
+    these are far enough apart to be right, in fractions elsewhere."""
+    drawn = _words(len(size), rng)
+    far = (size.astype(float) - float(middle)) / float(variance) ** 0.5
+    gap = drawn * 2.0**-WORD - np.exp(-(far**2) / 2)
+    heads = gap < 0
+    for i in np.flatnonzero(np.abs(gap) < SHARP):
+        rate = (int(size[i]) - middle) ** 2 / (2 * variance)
+        heads[i] = rate == 0 or _less(int(drawn[i]), partial(_falling, rate), rng)
+    return heads
+
+
+@lru_cache(maxsize=1024)
+def _falling(rate, bits):
+    """floor(2^bits p) for p = exp(-rate)."""
+    return _decided(rate, bits, lambda x, one: (x << bits) // one)
+
+
+@lru_cache(maxsize=1024)
+def _odds(rate, bits):
+    """floor(2^bits p) for p = exp(-rate) / (1 + exp(-rate))."""
+    return _decided(rate, bits, lambda x, one: (x << bits) // (one + x))
+
+
+def _decided(rate, bits, floored):
+    """floored(exp(-rate) 2^w, 2^w) with w so large that both ends of an enclosure agree. That ends:
+    exp of a fraction other than 0 is irrational, and so no multiple of 2^-bits."""
+    guard = 16
+    while True:
+        low, high, one = enclosed_exp(rate, bits + guard)
+        if floored(low, one) == floored(high, one):
+            return floored(low, one)
+        guard *= 2
+
+
+def enclosed_exp(rate, bits):
+    """Whole numbers low <= exp(-rate) one <= high and one = 2^w, w >= bits, low and high about as
+    close as 2^(w - bits). `rate` is a Fraction >= 0.
+
+    The alternating series at x = rate/2^m <= 1, whose partial sums lie on both sides, squared m
+    times, rounded down and up.
+    """
+    halvings = max(0, floor(rate).bit_length())
+    x, w = rate / 2**halvings, bits + 2 * halvings + 8
+    one = 1 << w
+    term, total, n = Fraction(1), Fraction(1), 0
+    while term * one > 1 or n % 2 == 0:  # stops after a negative term, below
+        n += 1
+        term = term * x / n
+        total += term if n % 2 == 0 else -term
+    low, high = floor(total * one), floor((total + term) * one) + 1
+    for _ in range(halvings):
+        low, high = low * low >> w, (high * high >> w) + 1
+    return low, high, one
