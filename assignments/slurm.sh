@@ -10,7 +10,10 @@
 #SBATCH --cpus-per-task=2
 #SBATCH --mem=6G
 #SBATCH --time=01:00:00
+#SBATCH --output=/dev/null
 set -euo pipefail
+mkdir -p "$OUT/slurm"
+exec >>"$OUT/slurm/part-$SLURM_ARRAY_TASK_ID.txt" 2>&1
 "${PYTHON:-.venv/bin/python}" -m assignments.grader grade --masters "${ASSIGNMENTS:-assignments}" \
   --part "$SLURM_ARRAY_TASK_ID/${PARTS:-40}" --jobs "${SLURM_CPUS_PER_TASK:-2}" \
   "$@" "$HW" "$SUBMISSIONS" "$OUT"

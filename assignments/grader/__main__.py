@@ -1,4 +1,4 @@
-"""python -m assignments.grader build | grade | gradescope | leaks | mutants; see each `--help`."""
+"""python -m assignments.grader build | grade | gradescope | leaks; see each `--help`."""
 
 import argparse
 import os
@@ -6,72 +6,52 @@ import sys
 import time
 from pathlib import Path
 
-from . import (
-    check,
-    gradescope,
-    leaks,
-    marks,
-    masters,
-    mutants,
-    report,
-    run,
-    sandbox,
-    similar,
-    submissions,
-)  # fmt: skip
+from . import check, gradescope, leaks, masters, report, run, sandbox, similar, submissions
+
+
+def part(text):
+    """(3, 40) of "3/40"."""
+    number, _, of = text.partition("/")
+    if not (number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+        raise argparse.ArgumentTypeError(f"part must be i/n with 1 <= i <= n, got {text!r}")
+    return int(number), int(of)
 
 
 def arguments():
     parser = argparse.ArgumentParser(prog="python -m assignments.grader", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    build = commands.add_parser(
-        "build", help="write the student versions and check the masters under the real grader"
-    )
-    build.add_argument("--pages", default="chapters/assignments", type=Path)
-    build.add_argument("--no-check", action="store_true", help="only write the student versions")
-    mark = commands.add_parser("grade", help="mark a folder of submissions")
-    mark.add_argument("name")
-    mark.add_argument("submissions", type=Path)
-    mark.add_argument("out", type=Path)
-    mark.add_argument(
-        "--unsafe",
-        action="store_true",
-        help="run students' code without a sandbox, with your rights",
-    )
-    mark.add_argument("--roster", type=Path, help="a CSV: student, name (one row each)")
-    mark.add_argument(
-        "--median",
-        dest="footer",
-        action="store_const",
-        const=report.median,
-        default=run.Options.footer,
-        help="show the class median on the feedback pages",
-    )
-    mark.add_argument("--part", default="1/1", help="3/40 marks the third of forty parts only")
-    mark.add_argument(
-        "--similar",
-        type=float,
-        metavar="SHARE",
-        help="report pairs of submissions that share so much of their code (0.8, say)",
-    )
-    zipped = commands.add_parser("gradescope", help="write an autograder zip")
-    zipped.add_argument("name")
-    zipped.add_argument("out", type=Path)
-    leaks = commands.add_parser(
-        "leaks", help="look for solutions and hidden tests in what is published"
-    )
-    leaks.add_argument("folders", nargs="+", type=Path)
-    changed = commands.add_parser("mutants", help="do the tests notice a changed answer?")
-    changed.add_argument("name")
-    changed.add_argument("questions", nargs="*", help="only these questions")
-    for command in (build, mark, zipped, leaks, changed):
-        command.add_argument(
-            "--masters", default=Path("assignments"), type=Path, help="the folder of masters"
-        )
-    mark.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1))
-    for command in (build, mark):
-        command.add_argument("--cell-seconds", type=float, default=sandbox.Limits.cell_seconds)
-        command.add_argument("--total-seconds", type=float, default=sandbox.Limits.total_seconds)
+
+    def command(name, about):
+        found = commands.add_parser(name, help=about, description=about)
+        found.add_argument("--masters", default=Path("assignments"), type=Path)
+        return found.add_argument
+
+    def with_limits(add):
+        add("--cell-seconds", type=float, default=sandbox.Limits.cell_seconds)
+        add("--total-seconds", type=float, default=sandbox.Limits.total_seconds)
+
+    add = command("build", "write the student versions and check the masters in the sandbox")
+    add("--pages", default="chapters/assignments", type=Path)
+    add("--no-check", action="store_true", help="only write the student versions")
+    with_limits(add)
+    add = command("grade", "mark a folder of submissions")
+    add("name")
+    add("submissions", type=Path)
+    add("out", type=Path)
+    add("--unsafe", action="store_true", help="run students' code with your rights, no sandbox")
+    add("--roster", type=Path, help="a CSV: student, name (one row each)")
+    add("--median", action="store_true", help="show the class median on the feedback pages")
+    add("--part", type=part, default=(1, 1), help="3/40 marks the third of forty parts only")
+    add("--similar", type=float, metavar="SHARE",
+        help="report pairs of submissions that share so much of their code (0.8, say)")  # fmt: skip
+    add("--solutions", action="store_true", help="show the model answers on the feedback pages")
+    add("--jobs", type=int, default=min(4, os.cpu_count() or 1))
+    with_limits(add)
+    add = command("gradescope", "write an autograder zip")
+    add("name")
+    add("out", type=Path)
+    add = command("leaks", "look for solutions and hidden tests in what is published")
+    add("folders", nargs="+", type=Path)
     return parser.parse_args()
 
 
@@ -83,72 +63,50 @@ def build(given, limits):
         points = sum(q.points for q in master.questions)
         print(f"{master.name}: {len(master.questions)} questions, {points:g} points")
         problems += [] if given.no_check else check.complaints(path, limits)
-    problems += [
-        f"{where}: shows {name}, {q}" for where, name, q in leaks.find(given.masters, [given.pages])
-    ]
-    if problems:
-        sys.exit("\n".join(problems))
-
-
-def roster(path):
-    """{student: name} of the list of students."""
-    found = {}
-    for line in marks.rows(path) if path else []:
-        student = next(iter(line.values()))
-        found[student.strip()] = (line.get("name") or "").strip()
-    if path and not found:
-        raise ValueError(f"roster {path} must be a CSV whose first column holds the students")
-    return found
-
-
-def part(text):
-    """(3, 40) of "3/40"."""
-    try:
-        number, of = map(int, text.split("/"))
-    except ValueError:
-        number, of = 0, 0
-    if not 1 <= number <= of:
-        raise ValueError(f"part must be i/n with 1 <= i <= n, got {text!r}")
-    return number, of
+    return problems + leaks.sentences(given.masters, [given.pages])
 
 
 def announce(given):
-    """How many there are, and how long they can take at most and took last time."""
-    entries = submissions.find(given.submissions, given.name)
+    """How many are left to mark, and how long that can take."""
+    number, of = given.part
+    entries = submissions.find(given.submissions, given.name)[number - 1 :: of]
+    left = sum(not report.result_file(given.out, student).exists() for student, *_ in entries)
     known = report.seconds(given.out)
-    usual = f"about {known * len(entries) / given.jobs / 60:.1f} minutes, " if known else ""
+    usual = f"about {known * left / given.jobs / 60:.1f} minutes, " if known else ""
     print(
-        f"{len(entries)} submissions, {given.jobs} at a time: {usual}"
+        f"{len(entries)} submissions, {left} without a result, {given.jobs} at a time: {usual}"
         f"at most {given.total_seconds:g} s each; what is finished is kept if you stop"
     )
+    if left and of == 1 and any((given.out / "results").glob("*.json")):
+        print("what is missing is marked now, on this machine")
+
+
+def grade(given, limits):
+    start = time.monotonic()
+    announce(given)
+    options = run.Options(report.roster(given.roster), given.median, given.solutions, time.time(),
+                          given.part)  # fmt: skip
+    results = run.grade(
+        given.name, given.submissions, given.out, given.masters, limits, given.jobs,
+        sandbox.Bare if given.unsafe else sandbox.Bubblewrap, options,
+    )  # fmt: skip
+    where = "grades.csv" if given.part[1] == 1 else "results (run the whole for the tables)"
+    seconds = time.monotonic() - start
+    print(f"{len(results)} submissions in {seconds:.0f} s: {given.out / where}")
+    if given.similar:
+        print(similar.report(given, results))
 
 
 def main():
-    given = arguments()
+    given, problems = arguments(), []
     if given.command == "leaks":
-        found = leaks.find(given.masters, given.folders)
-        sys.exit("\n".join(f"{where}: shows {name}, {q}" for where, name, q in found) or 0)
-    if given.command == "gradescope":
-        return gradescope.write(given.name, given.masters, given.out)
-    if given.command == "mutants":
-        return mutants.main(given.masters, given.name, given.questions)
-    limits = sandbox.Limits(given.cell_seconds, given.total_seconds)
-    if given.command == "build":
-        return build(given, limits)
-    start = time.monotonic()
-    launcher = sandbox.Bare if given.unsafe else sandbox.Bubblewrap
-    options = run.Options(roster(given.roster), given.footer, part(given.part))
-    announce(given)
-    results = run.grade(
-        given.name, given.submissions, given.out, given.masters, limits, given.jobs, launcher,
-        options,
-    )  # fmt: skip
-    seconds = time.monotonic() - start
-    where = "grades.csv" if options.part[1] == 1 else "results (run the whole for the tables)"
-    print(f"{len(results)} submissions in {seconds:.0f} s: {given.out / where}")
-    if given.similar:
-        read = {s for s, r in results.items() if run.FAILED not in r["flags"]}
-        print(similar.report(given, read))
+        problems = leaks.sentences(given.masters, given.folders)
+    elif given.command == "gradescope":
+        gradescope.write(given.name, given.masters, given.out)
+    else:
+        limits = sandbox.Limits(given.cell_seconds, given.total_seconds)
+        problems = {"build": build, "grade": grade}[given.command](given, limits)
+    sys.exit("\n".join(problems or []) or 0)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,16 @@
-"""The pages for marking by hand: rubric, all answers to a question, plots, boxes for the marks.
+"""The pages for marking by hand: rubric, all answers to a question, pictures, boxes for the marks.
 
-The answers are students' text: Markdown without HTML, links and pictures from elsewhere, formulas
-set by KaTeX from a copy beside the pages. The button saves the table that `marks` reads.
+The answers were made safe in the processes that read them (`rendering`). The button saves what was
+touched, and what it replaced, as a table that `marks` merges with those of other people.
 """
 
 import html
 import json
 import shutil
-from pathlib import Path
 
-from markdown_it import MarkdownIt
-from mdit_py_plugins.dollarmath import dollarmath_plugin
-
+from . import rendering
 from .files import plain, write
 
-KATEX = Path(__file__).resolve().parents[2] / "node_modules" / "katex" / "dist"
 MARKS = ("### BEGIN SOLUTION", "### END SOLUTION")
 PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -28,74 +24,106 @@ section {{ border-top: 1px solid #999; padding: .5rem 0 }} pre {{ white-space: p
 .rubric {{ background: #f0f4f8; padding: .2rem 1rem }} img {{ max-width: 100% }} textarea {{ width: 100%; box-sizing: border-box }}
 nav {{ position: sticky; top: 0; background: white; padding: .4rem 0 }}</style>
 <h1>{title}</h1>
-<nav><button type="button" id="save">Save the marks</button> as {file}: put it into the folder
-<code>by-hand</code> and run the command again. <output></output></nav>
+<nav><label>I mark part <input id="part" value="1/1" size="5"></label>
+<label>as <input id="who" size="10" placeholder="your name"></label>
+<button type="button" id="save">Save my marks</button>: put the file into the folder
+<code>by-hand</code> and run the command again. <output id="left"></output></nav>
 <div class="rubric"><h2>Rubric and model answer</h2>{rubric}</div>
 {answers}
 <script>
-const students = {students}, key = {key};
+const students = {students}, key = {key}, given = {given}, points = {points};
 const boxes = [...document.querySelectorAll("section")];
-const kept = JSON.parse(localStorage.getItem(key) || "{{}}");
+const fields = (box) => [box.querySelector("input"), box.querySelector("textarea")];
+const now = (box) => fields(box).map((field) => field.value);
+const same = (one, other) => one[0] === other[0] && one[1] === other[1];
+let kept = JSON.parse(localStorage.getItem(key) || "{{}}");
 boxes.forEach((box, i) => {{
   const old = kept[students[i]];
-  if (old) [box.querySelector("input").value, box.querySelector("textarea").value] = old;
+  if (old && same(old.before, given[i])) fields(box).forEach((field, k) => field.value = old.now[k]);
+  else if (old) box.insertAdjacentHTML("beforeend", "<p><strong>Somebody else has marked this since. " +
+    "What you wrote here and did not save is not shown.</strong></p>");
 }});
+const show = () => {{
+  const [part, of] = document.getElementById("part").value.split("/").map(Number);
+  boxes.forEach((box, i) => box.hidden = of > 1 && i % of !== part - 1);
+  const left = boxes.filter((box) => !box.hidden && now(box)[0] === "").length;
+  document.getElementById("left").textContent = left + " left";
+}};
 document.addEventListener("input", () => {{
-  boxes.forEach((box, i) => kept[students[i]] = [box.querySelector("input").value, box.querySelector("textarea").value]);
+  kept = {{}};
+  boxes.forEach((box, i) => {{
+    if (!same(now(box), given[i])) kept[students[i]] = {{before: given[i], now: now(box)}};
+  }});
   localStorage.setItem(key, JSON.stringify(kept));
+  show();
 }});
 const quote = (text) => '"' + String(text).replaceAll('"', '""') + '"';
 document.getElementById("save").addEventListener("click", () => {{
-  const lines = [["student", "points", "of", "comment"], ...boxes.map((box, i) =>
-    [students[i], box.querySelector("input").value, {points}, box.querySelector("textarea").value])];
+  const lines = [["student", "points", "of", "comment", "before", "comment before"]];
+  boxes.forEach((box, i) => {{
+    const [mark, comment] = now(box), before = given[i];
+    if (!same([mark, comment], before)) lines.push([students[i], mark, points, comment, ...before]);
+  }});
+  const who = document.getElementById("who").value.replace(/\\W+/g, "_") || "marks";
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([lines.map((l) => l.map(quote).join(",")).join("\\n") + "\\n"]));
-  link.download = {file_json};
+  link.download = {question} + "-" + who + ".csv";
   link.click();
-  localStorage.removeItem(key);
 }});
 addEventListener("load", () => document.querySelectorAll(".math").forEach((box) => window.katex &&
   katex.render(box.textContent, box, {{displayMode: box.classList.contains("block"),
     throwOnError: false, maxExpand: 200, maxSize: 20, trust: false}})));
+show();
 </script>
 </html>
 """  # noqa: E501
 
 
-def markdown(text):
-    """Students' Markdown as HTML without anything that runs or loads; formulas stay for KaTeX."""
-    reader = MarkdownIt("js-default", {"html": False}).use(dollarmath_plugin, double_inline=True)
-    return reader.disable(["image", "link", "autolink"]).render(text)
+def folded(title, pictures, start="<details>"):
+    """Pictures that were checked to be data addresses, below each other."""
+    shown = "".join(f'<img alt="{title}" src="{address}">' for address in pictures)
+    return f"{start}<summary>{title}</summary>{shown}</details>" if pictures else ""
 
 
 def section(q, result):
     """One student's answer with boxes for points and a comment."""
     mark, comment = result["points"][q.id], result["comments"].get(q.id, "")
-    plots = "".join(f'<img alt="a plot of the notebook" src="data:image/png;base64,{data}">'
-                    for data in result.get("plots", []))  # fmt: skip
-    folded = f"<details><summary>plots of the notebook</summary>{plots}</details>" if plots else ""
+    pictures = result.get("pictures", {})
     value = "" if mark is None else f"{mark:g}"
     return (
         f"<section><h2>{html.escape(result['student'])}</h2>"
-        f"{markdown(result['answers'].get(q.id, ''))}{folded}"
+        f"{result['answers'].get(q.id, '')}"
+        f"{folded('pictures in the answer', pictures.get(q.id, ()), '<details open>')}"
+        f"{folded('plots of the notebook', pictures.get('', ()))}"
         f'<p><label>points <input type="number" min="0" max="{q.points:g}" step="0.5" '
         f'value="{value}"> of {q.points:g}</label></p>'
         f"<label>comment <textarea rows=2>{html.escape(comment)}</textarea></label></section>"
     )
 
 
+def model_answer(q):
+    """A question's rubric and the master's answer as HTML."""
+    text = f"{q.rubric}\n\n{q.answer}"
+    for mark in MARKS:
+        text = text.replace(mark, "")
+    return rendering.markdown(text)
+
+
+def script_data(value):
+    return json.dumps(value).replace("<", "\\u003c")
+
+
 def page(master, q, results):
     """All answers to one question."""
-    rubric = f"{q.rubric}\n\n{q.answer}"
-    for mark in MARKS:
-        rubric = rubric.replace(mark, "")
-    students = json.dumps([plain(r["student"]) for r in results]).replace("<", "\\u003c")
-    file = f"{q.id}.csv"
+    given = [
+        ["" if r["points"][q.id] is None else f"{r['points'][q.id]:g}", r["comments"].get(q.id, "")]
+        for r in results
+    ]
     return PAGE.format(
-        title=f"Question {q.id}, {q.points:g} points",
-        file=file, file_json=json.dumps(file), rubric=markdown(rubric), students=students,
-        key=json.dumps(f"{master.name}-{q.id}"), points=f"{q.points:g}",
-        answers="\n".join(section(q, r) for r in results),
+        title=f"Question {q.id}, {q.points:g} points", rubric=model_answer(q),
+        students=script_data([plain(r["student"]) for r in results]), given=script_data(given),
+        key=script_data(f"{master.name}-{q.id}"), points=f"{q.points:g}",
+        question=script_data(q.id), answers="\n".join(section(q, r) for r in results),
     )  # fmt: skip
 
 
@@ -104,8 +132,9 @@ def pages(out, master, results):
     folder = out / "by-hand"
     for q in (q for q in master.questions if q.manual):
         write(folder / f"{q.id}.html", page(master, q, results))
-    if KATEX.exists() and not (folder / "katex" / "fonts").exists():
+    katex = rendering.KATEX
+    if katex.exists() and not (folder / "katex" / "fonts").exists():
         (folder / "katex").mkdir(parents=True, exist_ok=True)
         for name in ("katex.min.css", "katex.min.js"):
-            shutil.copy(KATEX / name, folder / "katex")
-        shutil.copytree(KATEX / "fonts", folder / "katex" / "fonts")
+            shutil.copy(katex / name, folder / "katex")
+        shutil.copytree(katex / "fonts", folder / "katex" / "fonts")

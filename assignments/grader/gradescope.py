@@ -2,10 +2,11 @@
 
 import json
 import sys
+import traceback
 import zipfile
 from pathlib import Path
 
-from . import judge, masters, sandbox, submissions
+from . import judge, masters, pins, sandbox, submissions
 
 ROOT = Path(__file__).resolve().parents[2]
 SETUP = """#!/usr/bin/env bash
@@ -21,32 +22,40 @@ if [ "$python" = none ] || ! command -v "$python" >/dev/null; then
   exit 1
 fi
 "$python" -m venv /autograder/venv
-cd /autograder/source
-/autograder/venv/bin/pip install --quiet --require-hashes -r requirements.txt
+/autograder/venv/bin/pip install --quiet --require-hashes -r /autograder/source/requirements.txt
 useradd --system --no-create-home student || true
-chmod -R go-rwx /autograder/source
-chmod -R go+rX /autograder/venv
+chmod -R u+rX,go+rX /autograder/source /autograder/venv
+chmod 700 /autograder/source
 """
+# the file is written first: whatever stops the grader, Gradescope finds one that says so
 START = """#!/usr/bin/env bash
+results=/autograder/results/results.json
+echo 'FAILED' >"$results"
 cd /autograder/source
-/autograder/venv/bin/python -m assignments.grader.gradescope \\
-  NAME /autograder/submission /autograder/results/results.json
+/autograder/venv/bin/python -m assignments.grader.gradescope NAME /autograder/submission "$results"
 """
+FAILED = "The autograder itself failed, which costs you nothing. Please tell your instructor."
+
+
+def failed(reason):
+    """A result without points, with the reason for the staff alone."""
+    why = {"name": "For the staff", "output": reason[-5000:], "visibility": "hidden"}
+    return {"score": 0, "output": FAILED, "tests": [why], "stdout_visibility": "hidden"}
 
 
 def write(name, masters_folder, target):
     """The zip to upload as the assignment's autograder."""
     masters.read(masters_folder / f"{name}.md")
+    start = START.replace("NAME", name).replace(
+        "FAILED", json.dumps(failed("it did not come to its end: see the output of run_autograder"))
+    )
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name_in_zip, text in (
-            ("setup.sh", SETUP),
-            ("run_autograder", START.replace("NAME", name)),
-        ):
+        for name_in_zip, text in (("setup.sh", SETUP), ("run_autograder", start)):
             info = zipfile.ZipInfo(name_in_zip)
             info.external_attr = 0o755 << 16
             archive.writestr(info, text)
         archive.write(masters_folder / f"{name}.md", f"assignments/{name}.md")
-        archive.write(ROOT / "assignments" / "requirements.txt", "requirements.txt")
+        archive.writestr("requirements.txt", pins.for_grading())
         for folder in ("assignments/grader", "dpnotes"):
             for file in sorted((ROOT / folder).rglob("*")):
                 if file.is_file() and "__pycache__" not in file.parts:
@@ -54,16 +63,20 @@ def write(name, masters_folder, target):
 
 
 def as_gradescope(master, result):
-    """Gradescope's results.json: points and messages; proofs are marked in its own rubric."""
+    """Gradescope's results.json: points and messages; proofs are marked in its own rubric. The
+    flags are a test that only the staff sees."""
+    said = {**result.get("helped", {}), **result["messages"]}
     tests = [
         {"name": f"Question {q.id}", "score": result["scores"][q.id], "max_score": q.points,
-         "output": result["messages"].get(q.id, "all tests hold"), "visibility": "after_due_date"}
+         "output": said.get(q.id, "all tests hold"), "visibility": "after_due_date"}
         for q in master.questions if not q.manual
     ]  # fmt: skip
+    flags = "\n".join(result["flags"]) or "no flags"
+    tests.append({"name": "Flags, for the staff", "output": flags, "visibility": "hidden"})
     return {"tests": tests, "stdout_visibility": "hidden"}
 
 
-def main(name, folder, target):
+def grade(name, folder):
     """Mark one submission: in bubblewrap where the container allows it, else as another user."""
     limits, fonts = sandbox.Limits(), sandbox.font_cache("/tmp/fonts")
     try:
@@ -73,8 +86,17 @@ def main(name, folder, target):
         launcher = sandbox.Bare(limits, fonts, user="student")
     master = masters.read(ROOT / "assignments" / f"{name}.md")
     entry = ("student", *submissions.choose(Path(folder), name))
-    result = judge.mark(master, entry, limits, launcher)
-    Path(target).write_text(json.dumps(as_gradescope(master, result)), encoding="utf-8")
+    return as_gradescope(master, judge.grade_submission(master, entry, limits, launcher))
+
+
+def main(name, folder, target):
+    """Write results.json, whatever happens."""
+    try:
+        results = grade(name, folder)
+    except BaseException:
+        results = failed(traceback.format_exc())
+        traceback.print_exc()
+    Path(target).write_text(json.dumps(results), encoding="utf-8")
 
 
 if __name__ == "__main__":

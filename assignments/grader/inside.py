@@ -36,10 +36,8 @@ def new_shell():
         def enable_gui(self, gui=None):
             return None
 
-    quiet = Config(
-        {"HistoryManager": {"enabled": False}, "InteractiveShell": {"colors": "nocolor"}}
-    )
-    return Shell.instance(config=quiet)
+    quiet = {"HistoryManager": {"enabled": False}, "InteractiveShell": {"colors": "nocolor"}}
+    return Shell.instance(config=Config(quiet))
 
 
 def interrupt(*_):
@@ -55,11 +53,11 @@ def run(shell, message):
         error = result.error_before_exec or result.error_in_exec
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-    return {} if error is None else raised(error)
+    return {} if error is None else described(error)
 
 
-def raised(error):
-    """An exception in words, with the builtin kind that it is of."""
+def described(error):
+    """An exception as data: its name, its builtin class, its text."""
     kind = next(c.__name__ for c in type(error).__mro__ if c.__module__ == "builtins")
     try:
         message = str(error)[:300]
@@ -71,20 +69,26 @@ def raised(error):
 def look(names, wanted):
     """Which of the wanted names exist: functions by name, everything else by value."""
     found = {}
-    for name in wanted:
-        if name in names:
-            try:
-                found[name] = (
-                    {"function": True} if callable(names[name]) else {"value": pack(names[name])}
-                )
-            except TypeError as error:
-                found[name] = {"error": str(error)}
+    for name in (name for name in wanted if name in names):
+        try:
+            value = names[name]
+            found[name] = {"function": True} if callable(value) else {"value": pack(value)}
+        except TypeError as error:
+            found[name] = {"error": str(error)}
     return {"found": found}
 
 
 def call(names, message):
     args, kwargs = unpack(message["args"], names), unpack(message["kwargs"], names)
     return {"value": pack(names[message["name"]](*args, **kwargs))}
+
+
+def lend(names, message):
+    """Define some names by a given answer. Its helpers stay its own."""
+    space = dict(names)
+    exec(message["source"], space)
+    names.update({name: space[name] for name in message["names"]})
+    return {}
 
 
 def main():
@@ -98,17 +102,16 @@ def main():
             message = receive(source)
         except EOFError:
             return
+        names, do = shell.user_ns, message["do"]
         try:
-            if message["do"] == "run":
+            if do == "run":
                 reply = run(shell, message)
-            elif message["do"] == "look":
-                reply = look(shell.user_ns, message["names"])
+            elif do == "look":
+                reply = look(names, message["names"])
             else:
-                reply = call(shell.user_ns, message)
-        except (
-            BaseException
-        ) as error:  # whatever a student's code raises is an answer, SystemExit too
-            reply = raised(error)
+                reply = (lend if do == "lend" else call)(names, message)
+        except BaseException as error:  # whatever a student's code raises, SystemExit too
+            reply = described(error)
         if os.getpid() != own:
             os._exit(0)  # the student's code has forked: one process answers, not all of them
         send(target, {"id": message["id"], **reply})

@@ -3,110 +3,253 @@
 The student's process never sees a test. It is asked for values and answers with data, so there is
 nothing in it worth patching: a changed SciPy, a transformed syntax tree or a forged exception only
 changes the answers.
+
+Three steps. First the notebook runs with the public tests: from this step alone comes text that
+depends on the student's code. Then the hidden tests run in the same process. What failed is tried
+once more in a new process, each question where its test stands, and a question that failed for good
+gets the master's answer there, so that later questions can be right without it.
 """
 
 import hashlib
 import json
-import signal
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from . import submissions
-from .session import Gone, Session, StudentError, short
+import numpy as np
+
+from . import reading, rendering
+from .reading import CLOCK, PROCESSOR, Late, alarm
+from .session import SandboxEnded, Session, StudentError, short
 from .wire import unpack
 
 ATTEMPTS = 3
 MESSAGE = 1000  # characters of what a question's feedback says
-IN_SIGHT = "your code failed in a test that you can see: run that test in your notebook"
 HIDDEN = "your code failed in a test that is not shown"
+LENT = "all tests hold, with a correct answer to an earlier question in the place of yours"
+UNREACHED = "the tests that are not shown were not reached"
+STUB = "not answered: the cell is as it was given out"
 
 
 class Remote:
     """A student's function, called in the sandbox."""
 
-    def __init__(self, session, name):
-        self.session, self.__name__ = session, name
+    def __init__(self, session, name, calls):
+        self.session, self.__name__, self.calls = session, name, calls
 
     def __call__(self, *args, **kwargs):
-        return self.session.call(self.__name__, args, kwargs)
+        value = self.session.call(self.__name__, args, kwargs)
+        self.calls[:] = [(self.__name__, args, kwargs, value)]
+        return value
 
 
-class Late(Exception):
-    """Reading or testing took too long on the grader's side."""
-
-
-CLOCK, PROCESSOR = (signal.ITIMER_REAL, signal.SIGALRM), (signal.ITIMER_PROF, signal.SIGPROF)
-
-
-@contextmanager
-def alarm(seconds, timer):
-    """Stop what runs here after so many seconds, by the clock or of this process's own work."""
-
-    def ring(*_):
-        raise Late("it took too long")
-
-    which, number = timer
-    before = signal.signal(number, ring)
-    signal.setitimer(which, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(which, 0)
-        signal.signal(number, before)
-
-
-def explain(error, hidden, tainted):
-    """What a student may read: the tests' own messages, and text of the student's code only from a
-    process that no hidden test has run in. Another could tell what the hidden tests asked."""
-    if isinstance(error, AssertionError) and not isinstance(error, StudentError):
-        return str(error)
-    if hidden:
-        return HIDDEN
-    if tainted:
-        return IN_SIGHT
+def explain(error, calls):
+    """What a student reads about a public test that failed."""
     if isinstance(error, StudentError):
         return f"your code raised {error.name}: {error}"
-    if isinstance(error, Gone):
+    if isinstance(error, AssertionError):
+        return "\n".join([str(error), *(f"{call_text(*call)}" for call in calls)])
+    if isinstance(error, SandboxEnded):
         return f"your code {error}"
     return f"your result could not be used ({type(error).__name__}: {error})"
 
 
-def bind(session, question, space):
+def call_text(name, args, kwargs, value):
+    """The last call of a student's function in a test, and what it returned."""
+    words = [brief(a) for a in args] + [f"{k}={brief(v)}" for k, v in kwargs.items()]
+    return f"The last call was {name}({', '.join(words)}); it returned {brief(value)}."
+
+
+def brief(value):
+    """A value in at most 120 characters."""
+    if isinstance(value, np.random.Generator):
+        return "a generator"
+    if isinstance(value, np.ndarray):
+        return np.array2string(value, threshold=6, edgeitems=2, precision=6)[:120]
+    return repr(value)[:120]
+
+
+def fill_namespace(session, question, space, calls):
     """Give the tests the student's values, and functions that call the student's."""
     for name, found in session.look(question.uses).items():
         if "error" in found:
             raise TypeError(f"`{name}` can't be tested: {short(found['error'])}")
-        space[name] = Remote(session, name) if "function" in found else unpack(found["value"])
+        is_function = "function" in found
+        space[name] = Remote(session, name, calls) if is_function else unpack(found["value"])
     for name in sorted(question.uses - set(space)):
         raise AssertionError(
             f"`{name}` is not defined; define it in the cell of question {question.id}"
         )
 
 
-def test(session, question, given):
-    """Run a question's tests; an empty string when all hold, else what to tell the student."""
-    hidden, tainted, space = False, session.tainted, dict(given)
+@contextmanager
+def testing(session):
+    """Limits of time around the tests of one question."""
     try:
         session.begin_test()
-        tainted = session.tainted
         with alarm(session.limits.cell_seconds + 5, CLOCK):
-            bind(session, question, space)
+            yield
+    except Late:
+        session.stop()  # perhaps in the middle of an answer
+        raise
+
+
+def run_public_tests(session, question, given):
+    """(the tests' namespace or None, what to tell the student)."""
+    space, calls = dict(given), []
+    try:
+        with testing(session):
+            fill_namespace(session, question, space, calls)
             exec(compile(question.source, f"public tests of {question.id}", "exec"), space)
-            hidden = session.tainted = True
-            exec(compile(question.hidden, f"hidden tests of {question.id}", "exec"), space)
+        return space, ""
     except Exception as error:  # a wrong type in a student's answer can raise anything
-        if isinstance(error, Late):
-            session.stop()  # perhaps in the middle of an answer
-        return explain(error, hidden, tainted)[:MESSAGE] or "a test of this question failed"
+        return None, explain(error, calls)[:MESSAGE] or "a test of this question failed"
+
+
+def run_hidden_tests(session, question, space):
+    """An empty string if all hold, else one of the sentences of the tests: nothing else is told,
+    because text of the student's code could say what a hidden test asked."""
+    try:
+        with testing(session):
+            exec(compile(question.hidden, f"hidden tests of {question.id}", "exec"), space)
+    except Exception as error:
+        return str(error) if str(error) in question.sentences else HIDDEN
     return ""
 
 
-def untested(master):
-    """{question: what to say where its tests are never reached}."""
-    tests = [q.id for q in master.questions if not q.manual]
-    return dict.fromkeys(tests, "no code of this question was reached")
+class Marking:
+    """What is known about one submission while its tests run."""
+
+    def __init__(self, session, steps, master, given, lends=True):
+        self.session, self.steps, self.given, self.lends = session, steps, given, lends
+        self.questions = {q.id: q for q in master.questions if not q.manual}
+        self.failed = dict.fromkeys(self.questions, "no code of this question was reached")
+        self.log, self.flags, self.errors, self.lent, self.spaces = [], [], [], set(), {}
+
+    def run_steps(self, steps, at_test):
+        """Run the notebook from top to bottom, and `at_test` at each test cell."""
+        for number, (kind, body) in enumerate(steps, 1):
+            if kind == "test":
+                at_test(body)
+                continue
+            error = self.session.run(body)
+            self.log.append(f"cell {number}: {error or 'ran'}")
+            if error:
+                self.errors.append((body, error))
+
+    def tell(self, question, message):
+        self.failed[question] = message
+        self.log.append(f"question {question}: {message or 'all tests hold'}")
+
+    def public(self, question):
+        """Run the public tests of a question, if they did not hold already."""
+        if question in self.failed and question not in self.spaces:
+            space, message = run_public_tests(self.session, self.questions[question], self.given)
+            self.spaces |= {} if space is None else {question: space}
+            self.tell(question, self.reason(message) or UNREACHED)
+
+    def reason(self, message):
+        """Why a name is not defined: its cell stopped with an error."""
+        if message.startswith("`") and "is not defined; define it" in message:
+            name = message.split("`")[1]
+            for source, error in self.errors:
+                if name in source:
+                    return f"the cell that should define `{name}` stopped with {error}"[:MESSAGE]
+        return message
+
+    def hidden(self, question, space):
+        """Run the hidden tests of a question whose public tests hold."""
+        message = run_hidden_tests(self.session, self.questions[question], space)
+        self.tell(question, message)
+        if not message:
+            del self.failed[question]
+
+    def both(self, question):
+        """Public and hidden tests; of a failure, only a fixed sentence is told."""
+        space, _ = run_public_tests(self.session, self.questions[question], self.given)
+        if space is None:
+            self.tell(question, self.failed[question])
+        else:
+            self.hidden(question, space)
+        if question not in self.failed and self.lent:
+            self.log.append(f"question {question}: with given answers to {sorted(self.lent)}")
+        return question not in self.failed
+
+    def first_run(self):
+        """The public tests, then the hidden ones, all in one process."""
+        tried = Counter()
+
+        def at_test(question):
+            tried[question] += 1
+            if tried[question] <= ATTEMPTS:
+                self.public(question)
+
+        self.run_steps(self.steps, at_test)
+        for question in list(self.failed):
+            self.public(question)
+        for question, space in self.spaces.items():
+            self.hidden(question, space)
+
+    def flag(self):
+        self.flags += ["a cell ended Python or ran too long"] * bool(self.session.deadly)
+        self.flags += ["a call ended Python or ran too long"] * bool(self.session.fatal)
+
+    def start_again(self):
+        """A new process, without the cells that ended the old one."""
+        self.flag()
+        deadly = {self.session.done[i] for i in self.session.deadly}
+        self.session.stop()
+        self.session.forget()
+        self.steps = [s for s in self.steps if s[0] == "test" or s[1] not in deadly]
+        self.log.append("again in a new process:")
+
+    def second_run(self):
+        """Where the tests stand, with given answers in the place of those that failed for good."""
+        steps = list(self.steps)
+        there = Counter(body for kind, body in steps if kind == "test")
+        steps += [("test", q) for q in self.failed if not there[q]]
+        left = Counter(body for kind, body in steps if kind == "test")
+        helped = []
+
+        def at_test(question):
+            left[question] -= 1
+            if question not in self.failed or question in self.lent or left[question] >= ATTEMPTS:
+                return
+            if self.both(question):
+                helped.extend([question] if self.lent else [])
+            elif not left[question] and self.lends:
+                self.lend(question)
+
+        self.run_steps(steps, at_test)
+        return helped
+
+    def lend(self, question):
+        """The master's answer from here on. It must fit what the student's cells have made."""
+        q = self.questions[question]
+        self.lent.add(question)
+        try:
+            self.session.lend(q.given, reading.bound(q.stub))
+        except SandboxEnded as gone:
+            self.log.append(f"question {question}: no answer could be given ({gone})")
+
+
+def run_and_test(submission, master, limits, launcher):
+    """(failed questions with messages, questions right with given answers, log, flags)."""
+    helped = []
+    with Session(master.given, limits, launcher) as session:
+        given = namespace(master)
+        marking = Marking(session, submission.steps, master, given, launcher.closed)
+        try:
+            marking.first_run()
+            if marking.failed:
+                marking.start_again()
+                helped = marking.second_run()
+        except SandboxEnded as gone:
+            marking.log.append(f"the rest was not run: {gone}")
+        marking.flag()
+    log = [*marking.log, "printed:\n" + session.output.decode("utf-8", "replace")]
+    return marking.failed, helped, log, marking.flags
 
 
 def namespace(master):
@@ -117,61 +260,30 @@ def namespace(master):
     return given
 
 
-def follow(session, steps, master, given, failed, log):
-    """Run cells, and test each question of `failed` where its test stands; right ones leave it."""
-    by_id, tried = {q.id: q for q in master.questions}, Counter()
-    for number, (kind, body) in enumerate(steps, 1):
-        if kind == "run":
-            error = session.run(body)
-            log.append(f"cell {number}: {error or 'ran'}")
-        elif body in failed and tried[body] < ATTEMPTS:
-            tried[body] += 1
-            failed[body] = test(session, by_id[body], given)
-            log.append(f"question {body}: {failed[body] or 'all tests hold'}")
-            if not failed[body]:
-                del failed[body]
-
-
-def walk(session, submission, master, failed, log):
-    """Test each question where its test stands and, if that failed, at the end of the notebook,
-    there in a new process that remembers nothing of the first time."""
-    given = namespace(master)
-    follow(session, submission.steps, master, given, failed, log)
-    if failed and session.tainted:
-        session.stop()
-    follow(session, [("test", q) for q in failed], master, given, failed, log)
-
-
-def mark(master, entry, limits, launcher):
+def grade_submission(master, entry, limits, launcher):
     """Everything about one submission as plain data; `launcher` starts the student's Python."""
     try:
         with alarm(limits.read_seconds, PROCESSOR):
-            submission = submissions.read(*entry, master)
+            submission = reading.read(*entry, master)
     except Late:
-        submission = submissions.unreadable(*entry, "Late")
-    log, failed = [], untested(master)
+        submission = reading.unreadable(*entry, "Late")
+    tests = [q.id for q in master.questions if not q.manual]
+    failed, helped, log = dict.fromkeys(tests, submission.nothing), [], []
     if any(step == "run" for step, _ in submission.steps):
-        with Session(master.given, limits, launcher) as session:
-            try:
-                walk(session, submission, master, failed, log)
-            except Gone as gone:
-                log.append(f"the rest was not run: {gone}")
-            submission.flags += ["a cell ended Python or ran too long"] if session.deadly else []
-            submission.flags += ["a call ended Python or ran too long"] if session.fatal else []
-        log.append("printed:\n" + session.output.decode("utf-8", "replace"))
-    scores = {
-        q.id: None if q.manual else 0 if q.id in failed else q.points for q in master.questions
-    }
+        failed, helped, log, flags = run_and_test(submission, master, limits, launcher)
+        submission.flags += flags
+    failed |= {q: STUB for q in failed if q in submission.stubs}
+    answers = {}
+    for question, text in submission.answers.items():
+        answers[question], flags = rendering.answer(text, question)
+        submission.flags += flags
+    scores = {q.id: None if q.manual else q.points * (q.id not in failed) for q in master.questions}
     return {
-        "student": submission.student,
-        "file": submission.path.name if submission.path else "",
-        "scores": scores,
-        "messages": failed,
-        "answers": submission.answers,
-        "plots": submission.plots,
-        "flags": submission.flags,
-        "log": "\n".join(log),
-    }
+        "student": submission.student, "file": submission.path.name if submission.path else "",
+        "scores": scores, "messages": failed, "helped": dict.fromkeys(helped, LENT),
+        "answers": answers, "pictures": submission.pictures, "code": submission.code,
+        "flags": reading.cut(submission.flags), "log": "\n".join(log),
+    }  # fmt: skip
 
 
 def fingerprint(master_path, path, limits):
@@ -182,7 +294,7 @@ def fingerprint(master_path, path, limits):
     if path:
         try:
             size = path.stat().st_size
-            digest.update(path.read_bytes() if size <= submissions.LARGEST else str(size).encode())
+            digest.update(path.read_bytes() if size <= reading.LARGEST else str(size).encode())
         except OSError as error:
             digest.update(type(error).__name__.encode())
     return digest.hexdigest()

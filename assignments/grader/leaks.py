@@ -51,6 +51,10 @@ def notebook_text(text):
         return text
 
 
+def sentences(masters_folder, folders):
+    return [f"{where}: shows {name}, {q}" for where, name, q in find(masters_folder, folders)]
+
+
 def find(masters_folder, folders):
     """[(file, master, question)] for each line that should not be there."""
     read = [masters.read(path) for path in sorted(Path(masters_folder).glob("*.md"))]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import nbformat
 
+MARKERS = re.compile(r"^[ \t]*### (?:BEGIN|END) SOLUTION\n?", re.M)
 HIDDEN = re.compile(r"^### BEGIN HIDDEN TESTS\n(.*?)^### END HIDDEN TESTS\n?", re.M | re.S)
 ANSWER = "*Your answer here.*"
 PACKAGE = re.compile(r"\bdp\.|\bdpnotes\b")
@@ -25,6 +26,9 @@ class Question:
     answer: str = ""  # the master's, for the marker of a manual question
     rubric: str = ""  # of a manual question: how its points are given
     uses: set = field(default_factory=set)  # names of the student's that the tests look at
+    stub: str = ""  # the cell that the student fills in
+    given: str = ""  # the master's code for that cell
+    sentences: set = field(default_factory=set)  # the tests' messages without numbers
 
 
 @dataclass
@@ -33,7 +37,7 @@ class Master:
 
     name: str
     notebook: nbformat.NotebookNode
-    student: nbformat.NotebookNode
+    student: nbformat.NotebookNode  # the version for students
     questions: list
     given: list  # code cells that everyone gets and that need nothing of the student's
     names: set  # what the solution cells define
@@ -50,14 +54,8 @@ def complete(cell, index):
     if "nbgrader" in cell.metadata:
         short = cell.metadata.nbgrader
         test = cell.cell_type == "code" and "points" in short
-        cell.metadata.nbgrader = {
-            "schema_version": 3,
-            "task": False,
-            "grade": "points" in short,
-            "solution": not test,
-            "locked": test,
-            **short,
-        }
+        known = {"schema_version": 3, "task": False, "grade": "points" in short}
+        cell.metadata.nbgrader = {**known, "solution": not test, "locked": test, **short}
 
 
 def bound(source):
@@ -69,11 +67,8 @@ def bound(source):
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             names |= {(a.asname or a.name).split(".")[0] for a in node.names}
         else:
-            names |= {
-                n.id
-                for n in ast.walk(node)
-                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-            }
+            nodes = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+            names |= {n.id for n in nodes if isinstance(n.ctx, ast.Store)}
     return names
 
 
@@ -97,18 +92,21 @@ def used(source):
 def question(cell, stripped, names):
     """A graded cell of the master and the same cell of the student version."""
     data = grading(cell)
-    found = Question(
-        data.grade_id.removeprefix("test-"),
-        data.points,
-        cell.cell_type == "markdown",
-        stripped.source,
-    )
+    manual, name = cell.cell_type == "markdown", data.grade_id.removeprefix("test-")
+    found = Question(name, data.points, manual, stripped.source)
     if found.manual:
         found.answer = cell.source
     else:
         found.hidden = "".join(HIDDEN.findall(cell.source))
         found.uses = used(cell.source) & names
+        texts = [n.msg for n in assertions(cell.source)]
+        found.sentences = {t.value for t in texts if isinstance(t, ast.Constant)}
     return found
+
+
+def solution(source):
+    """The code of a master's answer without its marks."""
+    return MARKERS.sub("", source).rstrip("\n")
 
 
 def student_version(notebook):
@@ -116,15 +114,8 @@ def student_version(notebook):
     from nbgrader import preprocessors as nb  # slow, and needed only where a master is read
 
     student, resources = copy.deepcopy(notebook), {}
-    steps = [
-        nb.ClearSolutions(text_stub=ANSWER),
-        nb.ClearHiddenTests(),
-        nb.ClearOutput(),
-        nb.LockCells(),
-        nb.ComputeChecksums(),
-        nb.CheckCellMetadata(),
-    ]
-    for step in steps:
+    steps = [nb.ClearSolutions(text_stub=ANSWER), nb.ClearHiddenTests(), nb.ClearOutput()]
+    for step in [*steps, nb.LockCells(), nb.ComputeChecksums(), nb.CheckCellMetadata()]:
         student, resources = step.preprocess(student, resources)
     for cell in student.cells:
         cell.source = cell.source.rstrip("\n")
@@ -148,11 +139,12 @@ def read(path):
     names = set().union(*map(bound, answers))
     with_package = set().union(*[bound(source) for source in answers if PACKAGE.search(source)])
     given = [c.source for c in code if not grading(c) and not used(c.source) & names]
-    questions = [
-        question(c, s, names)
-        for c, s in zip(notebook.cells, student.cells, strict=True)
-        if grading(c).get("grade")
-    ]
+    pairs = list(zip(notebook.cells, student.cells, strict=True))
+    questions = [question(c, s, names) for c, s in pairs if grading(c).get("grade")]
+    answered = {grading(c).get("grade_id"): (c, s) for c, s in pairs}
+    for q in (q for q in questions if not q.manual and q.id in answered):
+        cell, stub = answered[q.id]
+        q.stub, q.given = stub.source, solution(cell.source)
     for q, rubric in zip((q for q in questions if q.manual), rubrics(notebook), strict=True):
         q.rubric = rubric
     for q in questions:
@@ -173,8 +165,11 @@ def rubrics(notebook):
 
 
 def assertions(source):
-    """The assertions of a test cell."""
-    return [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Assert)]
+    """The assertions of a test cell, as nodes with a message `msg`."""
+    found = [n for n in ast.walk(ast.parse(source)) if isinstance(n, (ast.Assert, ast.Raise))]
+    for n in (n for n in found if isinstance(n, ast.Raise)):  # raise AssertionError("...")
+        n.msg = next(iter(getattr(n.exc, "args", ())), None)
+    return found
 
 
 def check(path, q):
@@ -185,8 +180,7 @@ def check(path, q):
     for n in public + hidden:
         if n.msg is None:
             raise ValueError(f"{where}: an assertion without a message (line {n.lineno})")
-    for n in hidden:
-        if not isinstance(n.msg, ast.Constant):
+        if n in hidden and not isinstance(n.msg, ast.Constant):
             raise ValueError(
                 f"{where}: a hidden test's message must be a plain string, else it can tell its "
                 f"inputs (line {n.lineno})"
@@ -195,6 +189,7 @@ def check(path, q):
         raise ValueError(f"{where}: public and hidden tests are both needed")
 
 
+LINK = re.compile(r"\[([^][\n\"]+)\]\(\.\./[\w-]+\.md\)")
 HEADER = """---
 jupytext:
   text_representation:
@@ -227,6 +222,7 @@ def build(path, target):
     master = read(path)
     (target / "downloads").mkdir(parents=True, exist_ok=True)
     (target / f"{master.name}.md").write_text(page(master), encoding="utf-8")
-    notebook = nbformat.writes(master.student, version=4) + "\n"
+    # the book's other pages may not be beside the notebook
+    notebook = LINK.sub(r"*\1*", nbformat.writes(master.student, version=4)) + "\n"
     (target / "downloads" / f"{master.name}.ipynb").write_text(notebook, encoding="utf-8")
     return master

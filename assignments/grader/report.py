@@ -3,13 +3,15 @@
 import html
 import json
 import statistics
+import time
 
-from . import by_hand, marks, summary
-from .files import file_name, plain, write
+from . import by_hand, marks, rendering, summary
+from .files import Names, file_name, plain, write
 
 CSS = """body { font: 1rem/1.5 sans-serif; max-width: 48rem; margin: 2rem auto; padding: 0 1rem }
 pre { white-space: pre-wrap; background: #f4f4f4; color: #111; padding: .8rem }
-td, th { text-align: left; padding: .3rem .8rem; vertical-align: top; border-top: 1px solid #999 }
+section { border-top: 1px solid #999 } h2 { font-size: 1.1rem } .sum { font-size: 1.3rem }
+p, pre, li { overflow-wrap: anywhere } .solution { overflow-x: auto }
 """
 PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -21,16 +23,18 @@ PAGE = """<!doctype html>
 
 def with_marks(master, result, collected):
     """The result with its marks, by tests and by hand, its comments and its total."""
-    given = {q.id: collected.get(q.id, {}).get(result["student"], (None, ""))
-             for q in master.questions if q.manual}  # fmt: skip
-    points = {q: given[q][0] if q in given else s for q, s in result["scores"].items()}
-    complete = all(p is not None for p in points.values())
+    student, points, comments = result["student"], dict(result["scores"]), {}
+    for q in master.questions:
+        if q.manual:
+            points[q.id], comments[q.id] = collected.marks[q.id].get(student, (None, ""))
+        elif student in collected.overrides.get(q.id, {}):
+            points[q.id], comments[q.id] = collected.overrides[q.id][student]
     return {
         **result,
         "points": points,
-        "comments": {q: comment for q, (_, comment) in given.items() if comment},
-        "automatic": sum(s for s in result["scores"].values() if s is not None),
-        "total": sum(points.values()) if complete else None,
+        "comments": {q: comment for q, comment in comments.items() if comment},
+        "automatic": sum(points[q.id] or 0 for q in master.questions if not q.manual),
+        "total": None if None in points.values() else sum(points.values()),
     }
 
 
@@ -53,39 +57,55 @@ def grades(out, master, results):
 
 def imports(out, master, results, roster):
     """The totals as Canvas and Moodle take them in; students without a total are left out."""
-    of = sum(q.points for q in master.questions)
-    done = [r for r in results if r["total"] is not None]
-    named = [(plain(roster.get(r["student"]) or r["student"]), plain(r["student"])) for r in done]
-    canvas = [["Points Possible", "", "", "", "", shown(of)]]
-    for r, (name, login) in zip(done, named, strict=True):
-        canvas.append([name, "", "", login, "", shown(r["total"])])
+    of, on_list = sum(q.points for q in master.questions), Names(roster)
+    canvas, moodle = [["Points Possible", "", "", "", "", shown(of)]], []
+    for r in (r for r in results if r["total"] is not None):
+        login = on_list.find(r["student"]) or r["student"]
+        name, total = roster.get(login) or login, shown(r["total"])
+        canvas.append([plain(name), "", "", plain(login), "", total])
+        moodle.append([plain(login), total, plain(" ".join(r["comments"].values()))])
     columns = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", master.name]
     write(out / "canvas.csv", marks.table(columns, canvas))
-    moodle = [
-        [login, shown(r["total"]), plain(" ".join(r["comments"].values()))]
-        for r, (_, login) in zip(done, named, strict=True)
-    ]
     columns = ["username", master.name, f"{master.name} feedback"]
     write(out / "moodle.csv", marks.table(columns, moodle))
 
 
-def feedback(master, result, median):
-    """One student's page: points, comments, what the first failed assertion of a question said."""
-    rows = []
-    for q in master.questions:
-        mark, message = result["points"][q.id], result["messages"].get(q.id, "")
-        if q.manual:
-            remark = result["comments"].get(q.id) or ("" if mark is not None else "not marked yet")
-        else:
-            remark = message or "all tests hold"
-        points = "·" if mark is None else f"{mark:g}"
-        rows.append(f"<tr><th>{q.id}<td>{points} of {q.points:g}<td>{html.escape(remark)}")
-    of = sum(q.points for q in master.questions)
+def remark(q, result):
+    """What a student reads about one question."""
+    comment, mark = result["comments"].get(q.id), result["points"][q.id]
+    if q.manual:
+        return comment or ("" if mark is not None else "not marked yet")
+    said = result["messages"].get(q.id) or result.get("helped", {}).get(q.id) or "all tests hold"
+    return f"{said}\nCorrected by hand: {comment}" if comment else said
+
+
+def solutions(q):
+    """The master's answer, folded: as code, or typeset with its rubric."""
+    body = f"<pre>{html.escape(q.given)}</pre>"
+    if q.manual:
+        body = rendering.with_formulas(by_hand.model_answer(q))
+    return f'<details class="solution"><summary>model answer</summary>{body}</details>'
+
+
+def feedback(master, result, options, line, answers):
+    """One student's page: the sum and the date, then each question with points and a remark."""
+    sums = f"{result['automatic']:g} points by tests; the rest is not marked yet"
     if result["total"] is not None:
-        rows.append(f"<tr><th>total<td>{result['total']:g} of {of:g}<td>{median}")
-    title = f"{master.name}: {html.escape(result['student'])}"
-    table = "\n".join(["<table><tr><th>question<th>points<th>remark", *rows, "</table>"])
-    return PAGE.format(title=title, css=CSS, body=table)
+        sums = f"{result['total']:g} of {sum(q.points for q in master.questions):g} points"
+    date = time.strftime("%Y-%m-%d", time.localtime(options.now))
+    file = f"marked on {date}: {html.escape(result['file'] or 'nothing was handed in')}"
+    parts = [f'<p class="sum">{sums}</p>', f"<p>{file}. {line}</p>"]
+    for q in master.questions:
+        points = shown(result["points"][q.id]) or "no mark yet"
+        text = html.escape(remark(q, result)).replace("\n", "<br>")
+        head = f"<h2>{q.id}: {points} of {q.points:g}</h2>"
+        parts.append(f"<section>{head}<p>{text}</p>{answers.get(q.id, '')}</section>")
+    return page(f"{master.name}: {result['student']}", parts)
+
+
+def page(title, parts):
+    """A page of its own, from a plain title and pieces of HTML."""
+    return PAGE.format(title=html.escape(title), css=CSS, body="\n".join(parts))
 
 
 def median(results):
@@ -94,28 +114,36 @@ def median(results):
     return f"class median {statistics.median(totals):g}" if totals else ""
 
 
-def everything(out, master, results, collected, options):
-    """Write all that a run leaves behind."""
+def changes(out, changed):
+    """Whose points are others than after the last run; one more table for each run with changes."""
+    if changed:
+        name = time.strftime("changes-%Y-%m-%dT%H%M%S.csv")
+        lines = [[plain(s), q, shown(before), shown(now)] for s, q, before, now in changed]
+        write(out / "changes" / name, marks.table(["student", "question", "before", "now"], lines))
+
+
+def write_reports(out, master, results, collected, options):
+    """Write all that a run leaves behind; returns sentences for whoever started it."""
     results = sorted((with_marks(master, r, collected) for r in results),
                      key=lambda r: r["student"])  # fmt: skip
-    marks.store(out, master, collected, [r["student"] for r in results])
+    changed = marks.store(out, master, collected, results)
+    changes(out, changed)
     grades(out, master, results)
     imports(out, master, results, options.roster)
-    line = options.footer(results)
+    line = median(results) if options.median else ""
+    answers = {q.id: solutions(q) for q in master.questions} if options.solutions else {}
     for result in results:
         name = file_name(result["student"])
-        write(out / "feedback" / f"{name}.html", feedback(master, result, line))
+        write(out / "feedback" / f"{name}.html", feedback(master, result, options, line, answers))
         log = "\n".join(result["flags"]) + "\n\n" + result["log"] + "\n"
         write(out / "logs" / f"{name}.txt", log)
     by_hand.pages(out, master, results)
-    write(
-        out / "summary.html",
-        PAGE.format(
-            title=f"{master.name}: summary",
-            css=CSS,
-            body=summary.body(master, results, options.roster),
-        ),
-    )
+    parts = summary.parts(master, results, options.roster, collected)
+    write(out / "summary.html", page(f"{master.name}: summary", parts))
+    said = [f"{len(changed)} points changed since the last run: see changes/"] if changed else []
+    if collected.aside:
+        said.append(f"{len(collected.aside)} rows could not be used: see by-hand/set-aside.csv")
+    return said
 
 
 def claim(out, name):
@@ -128,29 +156,43 @@ def claim(out, name):
         write(sign, name + "\n")
 
 
+def result_file(out, student):
+    return out / "results" / f"{file_name(student)}.json"
+
+
+def kept(file):
+    """(fingerprint, result) of an earlier run; two times None if there is none."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        return found["fingerprint"], found["result"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return None, None
+
+
 def remembered(out, student, fingerprint):
     """The result of an earlier run of the very same thing, or None."""
-    file = out / "results" / f"{file_name(student)}.json"
-    try:
-        kept = json.loads(file.read_text(encoding="utf-8"))
-        return kept["result"] if kept["fingerprint"] == fingerprint else None
-    except (OSError, ValueError, LookupError, TypeError):
-        return None
+    known, result = kept(result_file(out, student))
+    return result if known == fingerprint else None
 
 
 def seconds(out):
     """The mean time of the submissions marked in this folder so far, or 0."""
-    found = []
-    for file in (out / "results").glob("*.json"):
-        try:
-            found.append(json.loads(file.read_text(encoding="utf-8"))["result"]["seconds"])
-        except (OSError, ValueError, LookupError, TypeError):
-            continue
+    found = [result for _, result in map(kept, (out / "results").glob("*.json")) if result]
+    found = [result["seconds"] for result in found if "seconds" in result]
     return statistics.fmean(found) if found else 0.0
 
 
 def remember(out, result, fingerprint):
-    write(
-        out / "results" / f"{file_name(result['student'])}.json",
-        json.dumps({"fingerprint": fingerprint, "result": result}),
-    )
+    text = json.dumps({"fingerprint": fingerprint, "result": result})
+    write(result_file(out, result["student"]), text)
+
+
+def roster(path):
+    """{student: name} of the list of students."""
+    found = {}
+    for line in marks.rows(path) if path else []:
+        student = next(iter(line.values()))
+        found[student.strip()] = (line.get("name") or "").strip()
+    if path and not found:
+        raise ValueError(f"roster {path} must be a CSV whose first column holds the students")
+    return found

@@ -6,10 +6,12 @@ file that brings its process down costs its own student a flag and nobody else a
 
 import ctypes
 import json
+import os
 import resource
+import select
+import threading
 import time
 import traceback
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,7 +20,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from . import judge, marks, masters, report, sandbox, submissions
+from . import judge, marks, masters, reading, report, sandbox, submissions
 
 FAILED = "not marked: the grader failed"
 LARGEST = 64 * 2**20  # bytes of a result
@@ -31,7 +33,9 @@ class Options:
     """What an instructor may choose."""
 
     roster: dict = field(default_factory=dict)  # student -> name, of everyone in the course
-    footer: Callable = lambda results: ""  # a line for all feedback pages, of all results
+    median: bool = False  # feedback shows the class median
+    solutions: bool = False  # feedback shows the model answers
+    now: float | None = None  # the time on the feedback pages; None: the clock's
     part: tuple = (1, 1)  # (3, 40): only the third of forty parts is marked
 
 
@@ -43,22 +47,33 @@ def bounded(megabytes):
     resource.setrlimit(resource.RLIMIT_AS, (size + megabytes * 2**20, hard))
 
 
+def end_with(pipe):
+    """End this process, and the sandbox with it, as soon as nobody waits for its result."""
+    waiting = select.poll()
+    waiting.register(pipe, 0)
+    waiting.poll()
+    os._exit(1)
+
+
 def work(pipe, master, entry, limits, launcher):
     """One submission, in a process of its own; whatever goes wrong is its own affair."""
+    threading.Thread(target=end_with, args=[pipe], daemon=True).start()
     bounded(limits.grader_mb)
     try:
-        result = judge.mark(master, entry, limits, launcher)
+        result = judge.grade_submission(master, entry, limits, launcher)
     except BaseException as error:
-        result = lost(entry[0], f"{type(error).__name__}: {error}"[:300], traceback.format_exc())
+        result = not_marked(
+            entry[0], f"{type(error).__name__}: {error}"[:300], traceback.format_exc()
+        )
     result["log"] = result["log"][:LOG]
     with suppress(BrokenPipeError):  # it took too long: nobody waits for it any more
         pipe.send_bytes(json.dumps(result).encode("utf-8", "replace"))
 
 
-def lost(student, reason, log=""):
+def not_marked(student, reason, log=""):
     """The result of a submission that could not be marked."""
     return {"student": student, "file": "", "scores": {}, "messages": {}, "answers": {},
-            "plots": [], "flags": [FAILED, reason], "log": log}  # fmt: skip
+            "flags": reading.cut([FAILED, reason]), "log": log}  # fmt: skip
 
 
 def supervised(context, master, entry, limits, launcher):
@@ -69,17 +84,17 @@ def supervised(context, master, entry, limits, launcher):
         child.start()
     except (EOFError, OSError) as error:  # no memory or no processes left on this machine
         ours.close()
-        return lost(entry[0], f"no process could be started ({type(error).__name__})")
+        return not_marked(entry[0], f"no process could be started ({type(error).__name__})")
     finally:
         theirs.close()
     start = time.monotonic()
     try:
         if not ours.poll(limits.wall_seconds()):
-            return lost(entry[0], "reading and testing it took too long")
+            return not_marked(entry[0], "reading and testing it took too long")
         return {**json.loads(ours.recv_bytes(LARGEST)), "seconds": time.monotonic() - start}
     except (EOFError, OSError, ValueError):
         child.join(1)
-        return lost(entry[0], f"its process ended with {child.exitcode}")
+        return not_marked(entry[0], f"its process ended with {child.exitcode}")
     finally:
         ours.close()
         child.join(0.2)  # done, as a rule: then there is nothing to kill
@@ -105,29 +120,25 @@ def grade(name, folder, out, masters_folder, limits, jobs=2, launcher=sandbox.Bu
     marks.collect(out, master, [entry[0] for entry in everyone])  # complaints come first
     fingerprints = {entry[0]: judge.fingerprint(path, entry[1], limits) for entry in entries}
     results = {s: r for s, f in fingerprints.items() if (r := report.remembered(out, s, f))}
-    waiting = [entry for entry in entries if entry[0] not in results]
     start_student = launcher(limits, sandbox.font_cache(out / "fonts"))
     context = get_context("forkserver")
     # what everyone is given is imported once, not for each submission
     context.set_forkserver_preload([judge.__name__, *masters.imported(master.given)])
-    with (
-        ThreadPoolExecutor(jobs) as pool,
-        tqdm(total=len(entries), initial=len(results), unit="submission", disable=None) as bar,
-    ):
-        futures = {
-            pool.submit(supervised, context, master, entry, limits, start_student): entry[0]
-            for entry in waiting
-        }
-        for future in as_completed(futures):
+    with ThreadPoolExecutor(jobs) as pool:
+        futures = [
+            pool.submit(supervised, context, master, entry, limits, start_student)
+            for entry in entries if entry[0] not in results
+        ]  # fmt: skip
+        bar = {"total": len(futures), "unit": "submission", "disable": None}
+        for future in tqdm(as_completed(futures), **bar):
             result = future.result()
             if FAILED not in result["flags"]:
                 report.remember(out, result, fingerprints[result["student"]])
             results[result["student"]] = result
-            bar.set_postfix_str(result["student"][:30])
-            bar.update()
     for result in results.values():  # a lost submission has no marks yet
         result["scores"] = {q.id: result["scores"].get(q.id) for q in master.questions}
     if parts == 1:
         collected = marks.collect(out, master, list(results))
-        report.everything(out, master, list(results.values()), collected, options)
+        said = report.write_reports(out, master, list(results.values()), collected, options)
+        print(*said, sep="\n", end="\n" * bool(said))
     return results

@@ -36,16 +36,10 @@ class Limits:
         return self.total_seconds + 4 * self.read_seconds + 2 * self.cell_seconds + 30
 
     def of_process(self):
-        megabyte = 2**20
-        return json.dumps(
-            {
-                "AS": 2 * self.memory_mb * megabyte,
-                "CPU": int(self.total_seconds) + 5,
-                "NPROC": self.processes,
-                "FSIZE": self.file_mb * megabyte,
-                "NOFILE": 256,
-            }
-        )
+        """For `inside.py`: the limits of each process in the sandbox."""
+        found = {"AS": 2 * self.memory_mb * 2**20, "CPU": int(self.total_seconds) + 5}
+        found |= {"NPROC": self.processes, "FSIZE": self.file_mb * 2**20, "NOFILE": 256}
+        return json.dumps(found)
 
 
 # what must be readable inside, also where the umask is strict and the user another one
@@ -64,13 +58,9 @@ def font_cache(folder):
     """Matplotlib's font list, made once: without it each sandbox would search the fonts again."""
     if not any(Path(folder).glob("fontlist*")):
         Path(folder).mkdir(parents=True, exist_ok=True)
-        subprocess.run(
-            [sys.executable, "-c", "import matplotlib.font_manager"],
-            check=True,
-            env={**os.environ, "MPLCONFIGDIR": str(folder)},
-            capture_output=True,
-            timeout=600,
-        )
+        command = [sys.executable, "-c", "import matplotlib.font_manager"]
+        env = {**os.environ, "MPLCONFIGDIR": str(folder)}
+        subprocess.run(command, check=True, env=env, capture_output=True, timeout=600)
     for path in (Path(folder), *Path(folder).glob("fontlist*")):
         path.chmod(0o755)  # students' code has another user id, and must read it
     return str(folder)
@@ -78,26 +68,18 @@ def font_cache(folder):
 
 def visible(cache_folder):
     """What a student's code can read: (path on this machine, path inside)."""
-    system = [
-        (p, p)
-        for p in ("/usr", "/etc/fonts", "/etc/ld.so.cache", "/etc/alternatives")
-        if os.path.exists(p)
-    ]
-    links = [p for p in ("/bin", "/lib", "/lib64", "/sbin") if os.path.exists(p)]
-    python = [(p, p) for p in dict.fromkeys([sys.base_prefix, sys.prefix])]
+    system = ["/usr", "/etc/fonts", "/etc/ld.so.cache", "/etc/alternatives"]
+    system += ["/bin", "/lib", "/lib64", "/sbin"]
+    system = [path for path in system if os.path.exists(path)]
+    found = [(path, path) for path in dict.fromkeys([*system, sys.base_prefix, sys.prefix])]
+    found += [(str(HERE / name), f"/grader/{name}") for name in ("inside.py", "wire.py")]
     package = os.path.dirname(find_spec("dpnotes").origin)
-    own = [(str(HERE / f), f"/grader/{f}") for f in ("inside.py", "wire.py")]
-    return (
-        system
-        + [(p, p) for p in links]
-        + python
-        + own
-        + [(package, "/grader/dpnotes"), (cache_folder, "/grader/cache")]
-    )
+    return found + [(package, "/grader/dpnotes"), (cache_folder, "/grader/cache")]
 
 
-def mounts(limits, cache_folder):
-    """A small /tmp, then (it may lie there) what is visible, read-only, an own /proc and /dev."""
+def mount_options(limits, cache_folder):
+    """Options of bubblewrap: a small /tmp, the visible paths read-only, private /proc and /dev.
+    /tmp comes first because visible paths may lie under it."""
     size = str(limits.file_mb * 2**20)
     arguments = ["--perms", "1777", "--size", size, "--tmpfs", "/tmp"]
     for path, inside in visible(cache_folder):
@@ -116,18 +98,21 @@ def bwrap_command(limits, cache_folder):
     command += ["--die-with-parent", "--new-session"]
     if os.geteuid() != 0:
         user = ["--unshare-user", "--disable-userns"]
-        return command + user + mounts(limits, cache_folder) + ["--"]
+        return command + user + mount_options(limits, cache_folder) + ["--"]
     # root takes an own user id, else the limit on processes does not bind;
     # a second bubblewrap then shuts user namespaces and hides its own processes
     user = str(100_000 + os.getpid() % 100_000)
     command += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
-    command += mounts(limits, cache_folder) + ["--", "setpriv", "--reuid", user, "--regid", user]
-    command += ["--clear-groups", "--bounding-set=-all", "bwrap", "--unshare-user"]
-    return command + ["--disable-userns", "--unshare-pid", "--dev-bind", "/", "/", "--"]
+    command += [*mount_options(limits, cache_folder), "--", "setpriv", "--reuid", user]
+    command += ["--regid", user, "--clear-groups", "--bounding-set=-all", "bwrap"]
+    command += ["--unshare-user", "--disable-userns", "--unshare-pid", "--dev-bind", "/", "/"]
+    return [*command, "--"]
 
 
 class Bubblewrap:
     """The sandbox."""
+
+    closed = True  # nothing leaves it but through the grader
 
     def __init__(self, limits, cache_folder):
         self.limits, self.cache = limits, cache_folder
@@ -136,14 +121,11 @@ class Bubblewrap:
         """A process that answers on its pipes (`inside.py`)."""
         command = bwrap_command(self.limits, self.cache)
         with seccomp.program() as filters:  # the first bubblewrap hands it down to all others
-            if filters is not None:
-                command[1:1] = ["--seccomp", str(filters.fileno())]
+            given = () if filters is None else (filters.fileno(),)
+            command[1:1] = ["--seccomp", *map(str, given)] if given else []
             command += [sys.executable, "/grader/inside.py", self.limits.of_process()]
-            return talk(
-                command + ["/grader/cache"],
-                environment("/grader", "/tmp"),
-                pass_fds=() if filters is None else (filters.fileno(),),
-            )
+            command += ["/grader/cache"]
+            return talk(command, environment("/grader", "/tmp"), pass_fds=given)
 
     def stop(self):
         pass
@@ -151,6 +133,8 @@ class Bubblewrap:
 
 class Bare:
     """No sandbox: a folder of its own, and another user where there is one."""
+
+    closed = False  # code can write to places that outlive it, and perhaps to the network
 
     def __init__(self, limits, cache_folder, user=None):
         self.limits, self.cache, self.user, self.folder = limits, cache_folder, user, None
@@ -164,6 +148,9 @@ class Bare:
         shutil.copytree(package, os.path.join(own, "dpnotes"))
         for name in ("inside.py", "wire.py"):
             shutil.copy(HERE / name, own)
+        for place, _, names in os.walk(own):  # readable, whatever the umask was
+            for name in (".", *names):
+                os.chmod(os.path.join(place, name), 0o755)
         command = [sys.executable, f"{own}/inside.py", self.limits.of_process(), self.cache]
         return talk(command, environment(own, self.folder), user=self.user)
 
@@ -182,22 +169,13 @@ def talk(command, env, **options):
 
 
 def environment(grader_folder, temporary):
-    return {
-        "PATH": "/usr/bin:/bin",
-        "HOME": temporary,
-        "TMPDIR": temporary,
-        "IPYTHONDIR": temporary + "/ipython",
-        "LANG": "C.UTF-8",
-        "MPLCONFIGDIR": temporary + "/matplotlib",
-        "MPLBACKEND": "agg",
-        "PYTHONPATH": grader_folder,
-        "PYTHONHASHSEED": "0",
-        "PYTHONWARNINGS": "ignore",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONUNBUFFERED": "1",
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-    }
+    """All that a student's process finds in its environment."""
+    found = dict.fromkeys(["HOME", "TMPDIR"], temporary)
+    found |= {"IPYTHONDIR": f"{temporary}/ipython", "MPLCONFIGDIR": f"{temporary}/matplotlib"}
+    found |= {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "MPLBACKEND": "agg"}
+    found |= {"PYTHONPATH": grader_folder, "PYTHONHASHSEED": "0", "PYTHONWARNINGS": "ignore"}
+    found |= dict.fromkeys(["PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"], "1")
+    return found | dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"], "1")
 
 
 @cache
@@ -209,20 +187,16 @@ def check():
             "Students' code is not run without it, unless you say --unsafe."
         )
     probe = bwrap_command(Limits(), "/usr") + [sys.executable, "-c", PROBE]
-    done = subprocess.run(
-        probe, capture_output=True, text=True, env=environment("/grader", "/tmp"), timeout=60
-    )
+    options = {"env": environment("/grader", "/tmp"), "timeout": 60}
+    done = subprocess.run(probe, capture_output=True, text=True, **options)
     if done.stdout.strip() != "ready":
-        raise SandboxError(
-            f"bubblewrap is installed but does not work here: {done.stderr.strip()[-300:]}"
-        )
+        why = done.stderr.strip()[-300:]
+        raise SandboxError(f"bubblewrap is installed but does not work here: {why}")
 
 
 def keep_out(paths):
     """Nothing of the course may lie where students' code can read."""
-    for path in paths:
+    for path in map(Path, paths):
         for root, _ in visible("/grader"):
-            if Path(path).resolve().is_relative_to(Path(root).resolve()):
-                raise SandboxError(
-                    f"{path} lies inside {root}, which students' code can read; move it"
-                )
+            if path.resolve().is_relative_to(Path(root).resolve()):
+                raise SandboxError(f"{path} is in {root}, which students' code can read; move it")

@@ -1,7 +1,19 @@
-"""System calls that students' code may not make: memory that no limit counts (memfd, System V).
+"""System calls that students' code may not make, as a filter that bubblewrap reads.
 
-A classic BPF program as bubblewrap reads it from a file descriptor. On other processors than the
-two below there is none, and the limit on memory can be evaded there.
+Refused is what no answer needs: memory that no limit counts, keys of the kernel (they belong to
+whoever started the grader, and outlive a sandbox), looks into other processes, and calls that are
+known for mistakes in the kernel. On other processors than the two below there is no filter.
+
+The list was compared with Flatpak's (`setup_seccomp` in its common/flatpak-run.c), with Chromium's
+baseline policy (sandbox/linux/seccomp-bpf-helpers) and with nsjail, which by itself refuses no
+call. What they refuse and this list leaves open:
+- the calls for mounts, roots and namespaces (both): the second bubblewrap makes some of them; after
+  it nobody has the rights that they need, and there can be no new user namespace that gives them
+- mbind, get_mempolicy, set_mempolicy (both): numerical libraries place their memory with them
+- personality, input of a terminal, rare kinds of sockets (Flatpak): a process changes itself only,
+  there is no terminal, and the network is empty
+- processes, signals, files, timers, inotify, sockets on this machine (Chromium, which lists what
+  one program needs instead): Python and what students import use them, within the other limits
 """
 
 import errno
@@ -10,27 +22,45 @@ import struct
 import tempfile
 from contextlib import contextmanager
 
-# machine: (audit number, {call: number}); from linux/audit.h and the tables of system calls
-MACHINES = {
-    "x86_64": (0xC000003E, {"memfd_create": 319, "memfd_secret": 447, "shmget": 29}),
-    "aarch64": (0xC00000B7, {"memfd_create": 279, "memfd_secret": 447, "shmget": 194}),
-}
+CALLS = {  # name: its numbers on x86_64 and on aarch64
+    # memory
+    "memfd_create": (319, 279), "memfd_secret": (447, 447), "shmget": (29, 194),
+    "semget": (64, 190), "msgget": (68, 186), "mq_open": (240, 180), "vmsplice": (278, 75),
+    # keys
+    "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219),
+    # other processes
+    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
+    "process_madvise": (440, 440), "pidfd_getfd": (438, 438), "kcmp": (312, 272),
+    "move_pages": (279, 239), "migrate_pages": (256, 238),
+    # doors into the kernel
+    "bpf": (321, 280), "userfaultfd": (323, 282), "perf_event_open": (298, 241),
+    "io_setup": (206, 0), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427), "fanotify_init": (300, 262),
+    "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265), "quotactl": (179, 60),
+    "acct": (163, 89), "syslog": (103, 116), "modify_ldt": (154, None), "uselib": (134, None),
+}  # fmt: skip
+AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # from linux/audit.h
 LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
 KILL, ALLOW, DENY = 0x80000000, 0x7FFF0000, 0x00050000 | errno.EPERM
 X32 = 0x40000000  # a second numbering of the calls on x86_64
 
 
-def instructions(audit, calls):
+def numbers(machine):
+    """The numbers of the refused calls on this kind of machine."""
+    column = list(AUDIT).index(machine)
+    return sorted(n[column] for n in CALLS.values() if n[column] is not None)
+
+
+def instructions(machine):
     """(code, jump if true, jump if false, constant): wrong machine, kill; listed call, EPERM."""
-    numbers = sorted(calls.values())
-    checks = [(EQUAL, len(numbers) - i, 0, number) for i, number in enumerate(numbers)]
+    refused = numbers(machine)
     return [
         (LOAD, 0, 0, 4),  # the machine
-        (EQUAL, 1, 0, audit),
+        (EQUAL, 1, 0, AUDIT[machine]),
         (RETURN, 0, 0, KILL),
         (LOAD, 0, 0, 0),  # the call
-        (AT_LEAST, len(numbers) + 1, 0, X32),
-        *checks,
+        (AT_LEAST, len(refused) + 1, 0, X32),
+        *((EQUAL, len(refused) - i, 0, number) for i, number in enumerate(refused)),
         (RETURN, 0, 0, ALLOW),
         (RETURN, 0, 0, DENY),
     ]
@@ -39,11 +69,11 @@ def instructions(audit, calls):
 @contextmanager
 def program():
     """An open file with the filter for this machine, or None."""
-    if platform.machine() not in MACHINES:
+    machine = platform.machine()
+    if machine not in AUDIT:
         yield None
         return
     with tempfile.TemporaryFile() as file:
-        for line in instructions(*MACHINES[platform.machine()]):
-            file.write(struct.pack("=HBBI", *line))
+        file.write(b"".join(struct.pack("=HBBI", *line) for line in instructions(machine)))
         file.seek(0)
         yield file

@@ -8,6 +8,7 @@ import builtins
 import os
 import threading
 import time
+from contextlib import suppress
 
 import numpy as np
 import psutil
@@ -16,21 +17,20 @@ from .sandbox import SandboxError
 from .wire import pack, receive, send, unpack
 
 LOG_BYTES = 20_000
-LAST_WORDS = (
-    5  # seconds for what a dead process printed: without a sandbox a child may hold the pipe
-)
+LAST_WORDS = 5  # seconds for what was printed last: without a sandbox a child may hold the pipe
 LONGEST = 300  # characters of a text from the sandbox
 # a folder as a place, whether or not it may be read; elsewhere than on Linux there is no such thing
 PLACE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY
+FAILURES = (OSError, EOFError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 TEXTS = ("error", "kind", "message")
 
 
-class Gone(Exception):
+class SandboxEnded(Exception):
     """The sandbox ended in the middle of something."""
 
 
 class Session:
-    """`run` cells, `look` up names, `call` functions."""
+    """One student's Python: `run` cells, `look` up names, `call` functions, `lend` answers."""
 
     def __init__(self, given, limits, launcher):
         self.given, self.limits, self.launcher = given, limits, launcher
@@ -38,7 +38,6 @@ class Session:
         self.done = []  # cells run
         self.deadly, self.fatal = set(), {}  # cells and calls that ended the process
         self.starts, self.output, self.process, self.reason = 0, b"", None, "never started"
-        self.tainted = False  # a hidden test has run in this process
         self.ending = threading.Lock()
 
     def __enter__(self):
@@ -51,8 +50,8 @@ class Session:
         """A new process, while there are tries and time left."""
         self.starts += 1
         if self.starts > self.limits.restarts + 1 or time.monotonic() > self.end:
-            raise Gone("was stopped: there were too many crashes or no time was left")
-        self.process, self.tainted = self.launcher.start(), False
+            raise SandboxEnded("was stopped: there were too many crashes or no time was left")
+        self.process = self.launcher.start()
         self.reason, self.deadline, self.number = "ended by itself", self.end, 0
         threading.Thread(target=self.watch, args=[self.process], daemon=True).start()
         self.drainer = threading.Thread(target=self.drain, args=[self.process], daemon=True)
@@ -66,10 +65,8 @@ class Session:
             self.process.wait()
         self.drainer.join(LAST_WORDS)
         for pipe in (self.process.stdin, self.process.stdout):
-            try:
+            with suppress(OSError):
                 pipe.close()
-            except OSError:
-                pass
         self.launcher.stop()
         self.process = None
 
@@ -111,7 +108,7 @@ class Session:
         self.deadline = min(self.end, time.monotonic() + seconds)
 
     def ask(self, **message):
-        """One question, one answer; `Gone` when there is none."""
+        """One question, one answer; `SandboxEnded` when there is none."""
         self.number += 1
         try:
             send(self.process.stdin, {"id": self.number, **message})
@@ -119,10 +116,9 @@ class Session:
             if reply["id"] != self.number:
                 raise ValueError("an answer out of turn")
             return {**reply, **{k: short(reply[k]) for k in TEXTS if k in reply}}
-        except (OSError, EOFError, LookupError, MemoryError, RecursionError, TypeError,
-                ValueError) as error:  # fmt: skip
+        except FAILURES as error:
             self.stop()
-            raise Gone(self.reason) from error
+            raise SandboxEnded(self.reason) from error
 
     def alive(self):
         """Start, or start again and replay what ran before."""
@@ -130,23 +126,24 @@ class Session:
             self.stop()  # it was ended between two questions
         while self.process is None:
             self.start()
-            self.begin()
-            try:
-                for index in [i for i in range(len(self.done)) if i not in self.deadly]:
-                    self.current = index
-                    self.run_now(self.done[index])
-            except Gone:
-                self.deadly.add(self.current)
+            self.run_given_cells()
+            for index, source in enumerate(self.done):
+                try:
+                    if index not in self.deadly:
+                        self.run_now(source)
+                except SandboxEnded:
+                    self.deadly.add(index)
+                    break
 
-    def begin(self):
-        """Run what everyone is given. If that fails before anything of the student's has run, it is
-        the machine's fault and must not cost anybody points."""
+    def run_given_cells(self):
+        """Run the cells that everyone is given. A failure before any cell of the student's is an
+        error of the machine or of the master, and costs nobody points."""
         reason = ""
         for source in self.given:
             try:
                 reply = self.ask(do="run", source=source, seconds=self.limits.total_seconds)
                 reason = reason or f"{reply.get('error', '')} {reply.get('message', '')}".strip()
-            except Gone as gone:
+            except SandboxEnded as gone:
                 if self.done:
                     raise
                 reason = f"{gone} {self.output[-LONGEST:].decode('utf-8', 'replace')}".strip()
@@ -165,7 +162,7 @@ class Session:
         self.done.append(source)
         try:
             reply = self.run_now(source)
-        except Gone as gone:
+        except SandboxEnded as gone:
             self.deadly.add(len(self.done) - 1)
             return f"the cell {gone}"
         return f"{reply['error']}: {reply.get('message', '')}" if "error" in reply else ""
@@ -178,6 +175,11 @@ class Session:
         self.alive()
         self.allow(self.limits.cell_seconds)
 
+    def lend(self, source, names):
+        """Define these names by a given answer."""
+        self.begin_test()
+        self.ask(do="lend", source=source, names=sorted(names))
+
     def look(self, names):
         """{name: what it is} for those of the names that exist, and for no other."""
         found = self.ask(do="look", names=sorted(names))["found"]
@@ -185,12 +187,11 @@ class Session:
 
     def call(self, name, args, kwargs):
         if self.process is None or self.fatal.get(name, 0) > 1:
-            raise Gone(self.reason)
+            raise SandboxEnded(self.reason)
         try:
-            reply = self.ask(
-                do="call", name=name, args=pack(fresh(args)), kwargs=pack(fresh(kwargs))
-            )
-        except Gone:
+            args, kwargs = pack(fresh(args)), pack(fresh(kwargs))
+            reply = self.ask(do="call", name=name, args=args, kwargs=kwargs)
+        except SandboxEnded:
             self.fatal[name] = self.fatal.get(name, 0) + 1
             raise
         if "error" in reply:
@@ -213,13 +214,11 @@ class StudentError(Exception):
 
 def student_error(name, message):
     kind = getattr(builtins, name, None)
-    if not (isinstance(kind, type) and issubclass(kind, Exception)) or issubclass(
-        kind, (UnicodeError, ExceptionGroup)
-    ):
+    usable = isinstance(kind, type) and issubclass(kind, Exception)
+    if not usable or issubclass(kind, (UnicodeError, ExceptionGroup)):
         kind, name = Exception, "an exception"
-    error = type(
-        "StudentError", (StudentError,) if kind is Exception else (StudentError, kind), {}
-    )(message)
+    bases = (StudentError,) if kind is Exception else (StudentError, kind)
+    error = type("StudentError", bases, {})(message)
     error.name = name
     return error
 
@@ -234,18 +233,16 @@ def ended(process):
 
 def family(pid):
     """A process and all that it started."""
-    try:
+    with suppress(psutil.Error):
         return [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
-    except psutil.Error:
-        return []
+    return []
 
 
 def resident(process):
     """Memory of a process in bytes, shared memory that it maps included."""
-    try:
+    with suppress(psutil.Error):
         return process.memory_info().rss
-    except psutil.Error:
-        return 0
+    return 0
 
 
 def files(process):

@@ -1,42 +1,54 @@
-"""Pairs of submissions whose code is much the same, by copydetect's winnowed fingerprints."""
+"""Pairs of submissions whose code is much the same: shared runs of words, names and numbers apart.
 
-import tempfile
-from pathlib import Path
+The code was cut out of each submission where it was read. Only its words are compared here, so that
+no code, however it is made, can stop the comparison.
+"""
 
-from . import masters, submissions
-from .files import file_name
+import html
+import re
+from itertools import combinations
+
+from . import masters
+from .report import page, write
+
+WORDS = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|[^\s\w]")
+KEPT = re.compile(r"(def|return|for|while|if|else|elif|in|and|or|not|lambda|with|try|raise)\b")
+RUN, MOST = 12, 40_000  # words in a run, and words of a submission that are read
 
 
-def own_code(path, master):
-    """The code of a submission without the cells that everyone was given."""
-    cells, _ = submissions.parse(path)
-    given = [c.source for c in master.student.cells if c.cell_type == "code"]
-    code = [source for kind, source, _ in cells if kind == "code"]
-    return "\n\n".join(s for s in code if not any(submissions.same(s, g) for g in given))
+def runs(code):
+    """The runs of words of a piece of code; other names, other numbers: the same run."""
+    words = []
+    for line in code.splitlines():
+        for word in WORDS.findall(line.split("#")[0]):
+            kind = "n" if word[0].isdigit() else "v" if word[0].isalpha() else word
+            words.append(word if KEPT.fullmatch(word) else kind)
+    words = words[:MOST]
+    return {hash(tuple(words[i : i + RUN])) for i in range(len(words) - RUN + 1)}
 
 
-def report(given, students):
-    """Compare the submissions of these students; write `similar.html`, say how many pairs share at
-    least `given.similar` of their code."""
-    try:
-        from copydetect import CopyDetector
-    except ImportError:
-        raise ValueError("--similar needs copydetect: .venv/bin/pip install copydetect") from None
+def pairs(codes, given, least):
+    """[(share, student, student)]: the share of the smaller one's runs that the other has too."""
+    public = set().union(*map(runs, given))
+    found = {student: runs(code) - public for student, code in codes.items()}
+    shares = [
+        (len(found[one] & found[other]) / min(len(found[one]), len(found[other])), one, other)
+        for one, other in combinations(sorted(found), 2)
+        if min(len(found[one]), len(found[other])) >= RUN
+    ]
+    return sorted((s for s in shares if s[0] >= least), reverse=True)
+
+
+def report(given, results):
+    """Write `similar.html`, and say how many pairs share at least `given.similar` of their code."""
     master = masters.read(given.masters / f"{given.name}.md")
-    with tempfile.TemporaryDirectory() as place:
-        for student, path, _ in submissions.find(given.submissions, given.name):
-            if path and student in students:
-                try:
-                    code = own_code(path, master)
-                except Exception:  # not readable: the marking has said so
-                    continue
-                target = Path(place) / f"{file_name(student)}.py"
-                target.write_text(code, encoding="utf-8", errors="replace")
-        detector = CopyDetector(
-            test_dirs=[place], extensions=["py"], display_t=given.similar, silent=True,
-            autoopen=False, out_file=str(given.out / "similar.html"),
-        )  # fmt: skip
-        detector.run()
-        detector.generate_html_report()
-        found = detector.get_copied_code_list()
+    codes = {student: result.get("code", "") for student, result in results.items()}
+    public = [c.source for c in master.student.cells if c.cell_type == "code"]
+    found = pairs(codes, public, given.similar)
+    parts = [f"<p>{len(found)} pairs share at least {given.similar:.0%} of their own code.</p>"]
+    for share, *two in found:
+        shown = [f"<h3>{html.escape(s)}</h3><pre>{html.escape(codes[s])}</pre>" for s in two]
+        title = f"{share:.0%}: {html.escape(two[0])} and {html.escape(two[1])}"
+        parts.append(f"<details><summary>{title}</summary>{''.join(shown)}</details>")
+    write(given.out / "similar.html", page("Similar submissions", parts))
     return f"{len(found)} similar pairs: {given.out / 'similar.html'}"

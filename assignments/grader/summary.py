@@ -3,6 +3,8 @@
 import html
 from collections import Counter
 
+from .files import Names
+
 BINS = 5
 
 
@@ -31,20 +33,24 @@ def question(q, results):
     return head + mean + (histogram(q, marks) if marks else "") + (f"<ul>{items}</ul>" * bool(said))
 
 
-def body(master, results, roster):
-    """The page."""
+def parts(master, results, roster, collected):
+    """The pieces of the page."""
     totals = [r["total"] for r in results if r["total"] is not None]
-    parts = [f"<p>{len(results)} submissions, {len(totals)} with a complete total.</p>"]
+    found = [f"<p>{len(results)} submissions, {len(totals)} with a complete total.</p>"]
     if roster:
-        missing = sorted(set(roster) - {r["student"] for r in results})
-        strangers = sorted({r["student"] for r in results} - set(roster))
-        parts += [listing("Missing", missing), listing("Not on the list of students", strangers)]
-    parts += [question(q, results) for q in master.questions]
+        on_list = Names(roster)
+        listed = {r["student"]: on_list.find(r["student"]) for r in results}
+        missing = sorted(set(roster) - set(listed.values()))
+        strangers = sorted(student for student, known in listed.items() if not known)
+        found += [listing("Missing", missing), listing("Not on the list of students", strangers)]
+    found += [question(q, results) for q in master.questions]
+    aside = [f"{row[0]}, {row[1]}, {row[2]}: {row[5]}" for row in collected.aside]
+    found.append(listing("Rows of marks that could not be used", aside))
     flagged = [f"{r['student']}: {'; '.join(r['flags'])}" for r in results if r["flags"]]
-    parts.append(listing("Flags", flagged))
+    found.append(listing("Flags", flagged))
     slow = sorted(results, key=lambda r: -r.get("seconds", 0))[:5]
-    parts.append(listing("Slowest", [f"{r['student']}: {r.get('seconds', 0):.1f} s" for r in slow]))
-    return "\n".join(parts)
+    found.append(listing("Slowest", [f"{r['student']}: {r.get('seconds', 0):.1f} s" for r in slow]))
+    return found
 
 
 def listing(title, items):

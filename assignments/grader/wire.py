@@ -24,28 +24,20 @@ def pack(value):
     if isinstance(value, (float, np.floating)):
         return float(value)
     if isinstance(value, (list, tuple)):
-        return {
-            type(value).__name__ if type(value) in (list, tuple) else "tuple": [
-                pack(v) for v in value
-            ]
-        }
+        return {"list" if type(value) is list else "tuple": [pack(v) for v in value]}
     if isinstance(value, dict):
         return {"dict": [[pack(k), pack(v)] for k, v in value.items()]}
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
-        data = np.ascontiguousarray(value)
-        return {
-            "array": [data.dtype.str, list(value.shape), base64.b64encode(data.tobytes()).decode()]
-        }
+        data = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()
+        return {"array": [value.dtype.str, list(value.shape), data]}
     if isinstance(value, Fraction):
         return {"fraction": [value.numerator, value.denominator]}
     if hasattr(value, "to_numpy"):  # a pandas Series, Index or DataFrame
         return pack(value.to_numpy())
     if isinstance(value, np.random.Generator):
-        seed = value.bit_generator.seed_seq
-        return {
-            "rng": [value.bit_generator.state, seed.entropy, list(seed.spawn_key),
-                    seed.n_children_spawned]
-        }  # fmt: skip
+        source, seed = value.bit_generator, value.bit_generator.seed_seq
+        key = list(seed.spawn_key)
+        return {"rng": [source.state, seed.entropy, key, seed.n_children_spawned]}
     if callable(value) and hasattr(value, "__name__"):
         return {"name": value.__name__}
     raise TypeError(
