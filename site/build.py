@@ -22,7 +22,6 @@ from pathlib import Path
 import yaml
 
 import licences
-import no_grammar  # noqa: F401
 import offline
 import runtime
 
@@ -58,6 +57,20 @@ def install_node_modules(root):
     npm = tools / "npm" if (tools / "npm").exists() else "npm"
     subprocess.run([str(npm), "ci"], cwd=root, check=True)
     marker.touch()
+
+
+def write_assignments(root):
+    """The student versions of the assignments, unless they are newer than what makes them."""
+    made = list((root / "chapters" / "assignments").rglob("*.*"))
+    masters = sorted((root / "assignments").glob("*.md"))
+    makers = [*masters, *(root / "assignments" / "grader").glob("*.py")]
+    newest = max((path.stat().st_mtime for path in makers), default=0.0)
+    if (
+        len(made) < 2 * len(masters)
+        or min((path.stat().st_mtime for path in made), default=newest) < newest
+    ):
+        command = [sys.executable, "-m", "assignments.grader", "build", "--no-check"]
+        subprocess.run(command, cwd=root, check=True)
 
 
 def partial_toc(root, toc, pages):
@@ -134,6 +147,7 @@ def build(root, out, pages, with_python=True):
     import guards
 
     install_node_modules(root)
+    write_assignments(root)
     lock = python_for_pages(root, with_python)
     for folder in ("html", ".doctrees", "jupyter_execute"):
         shutil.rmtree(out / folder, ignore_errors=True)

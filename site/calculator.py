@@ -20,7 +20,8 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 import dpnotes as dp
-from dpnotes import calculator as core
+from dpnotes.calculator import questions as core
+from dpnotes.chapters import renyi_dp
 
 HERE = Path(__file__).resolve().parent / "calculator"
 ORDERS = (*range(2, 11), 12, 14, 16, 18, 20, 24, 28, 32, 40, 48, 64, 80, 96, 128, 192, 256)
@@ -59,7 +60,7 @@ def divergences(mechanism, noise, rate):
     """Renyi divergences of one step at ORDERS, the worse direction."""
     orders = np.array(ORDERS)
     if mechanism == "gaussian":
-        return dp.rdp_subsampled_gaussian(noise, rate, orders)
+        return renyi_dp.subsampled_gaussian(noise, rate, orders)
     return dp.subsample(LAWS[mechanism](noise), rate).renyi(orders)
 
 

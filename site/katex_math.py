@@ -20,10 +20,12 @@ from docutils import nodes
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
+import downloads
+
 HERE = Path(__file__).resolve().parent
 DIST = HERE.parent / "node_modules" / "katex" / "dist"
 NUMBERED = re.compile(r"\\(begin|end)\{(equation|align|gather|alignat|multline)\}")
-JOINER, OPENING, CLOSING = "\u2060", ("(", "[", "“", "‘"), tuple(".,;:!?)]”’-–—")
+OPENING, CLOSING = "([“‘", ".,;:!?)]”’-–—"
 logger = logging.getLogger(__name__)
 
 
@@ -74,19 +76,32 @@ def rendered(node, tex, display):
 
 
 def visit_math(self, node):
-    """Inline formula, joined to the punctuation around it so that no line begins with a comma."""
-    before, after = neighbour(node, -1), neighbour(node, 1)
-    self.body.append(JOINER if before.endswith(OPENING) else "")
+    """Inline formula."""
     self.body.append(f'<span class="math">{rendered(node, node.astext(), False)}</span>')
-    self.body.append(JOINER if after.startswith(CLOSING) else "")
     raise nodes.SkipNode
 
 
-def neighbour(node, step):
-    """The text right before (-1) or after (1) a formula."""
-    position = node.parent.index(node) + step
-    siblings = node.parent.children
-    return siblings[position].astext() if 0 <= position < len(siblings) else ""
+def join_punctuation(app, doctree, docname):
+    """A formula and the punctuation around it are one word: no line begins with a comma."""
+    for formula in list(doctree.findall(nodes.math)):
+        parent, place = formula.parent, formula.parent.index(formula)
+        before, after = text_at(parent, place - 1), text_at(parent, place + 1)
+        opening = before[len(before.rstrip(OPENING)) :]
+        closing = after[: len(after) - len(after.lstrip(CLOSING))]
+        word = nodes.inline("", "", nodes.Text(opening), formula, nodes.Text(closing))
+        word["classes"].append("dpn-word")
+        if closing:
+            parent[place + 1] = nodes.Text(after[len(closing) :])
+        if opening:
+            parent[place - 1] = nodes.Text(before[: -len(opening)])
+        if opening or closing:
+            parent[place] = word
+
+
+def text_at(parent, place):
+    """The text that is this child of a node, empty for other children."""
+    child = parent.children[place] if 0 <= place < len(parent.children) else None
+    return str(child) if isinstance(child, nodes.Text) else ""
 
 
 def visit_displaymath(self, node):
@@ -114,6 +129,9 @@ def copy_katex(app, exception):
     (target / "fonts").mkdir(parents=True, exist_ok=True)
     for font in (DIST / "fonts").glob("*.woff2"):
         shutil.copy(font, target / "fonts")
+    shutil.copy(DIST / "katex.min.js", target)  # for previews of homework
+    macros = downloads.macros()
+    (target / "macros.json").write_text(json.dumps(macros), encoding="utf-8")
     css = (DIST / "katex.min.css").read_text(encoding="utf-8")
     css = re.sub(r',url\([^)]*\) format\("(?:woff|truetype)"\)', "", css)
     (target / "katex.css").write_text(css, encoding="utf-8")
@@ -123,5 +141,6 @@ def setup(app):
     """Register the renderer, its style sheet and the copy of its fonts."""
     app.add_html_math_renderer("katex", (visit_math, None), (visit_displaymath, None))
     app.add_css_file("katex/katex.css")
+    app.connect("doctree-resolved", join_punctuation)
     app.connect("build-finished", copy_katex)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -8,7 +8,12 @@ const macros = Object.assign({}, ...Object.values(groups));
 
 function render({ tex, display }) {
   try {
-    const options = { displayMode: display, macros: { ...macros }, strict: "error", throwOnError: true };
+    const options = {
+      displayMode: display,
+      macros: { ...macros },
+      strict: "error",
+      throwOnError: true,
+    };
     return { html: katex.renderToString(tex, options) };
   } catch (error) {
     return { error: error.message };
@@ -16,5 +21,5 @@ function render({ tex, display }) {
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
-  process.stdout.write(JSON.stringify(render(JSON.parse(line))) + "\n");
+  process.stdout.write(`${JSON.stringify(render(JSON.parse(line)))}\n`);
 }

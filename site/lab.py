@@ -23,7 +23,11 @@ from downloads import as_notebook, is_executed, macros
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 ROLE = re.compile(r"\{(cite:p|cite:t|doc|prf:ref|ref|glue:text)\}`([^`]+)`")
-QUIET = ("--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate")
+QUIET = (
+    "--LabApp.news_url=",
+    "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    "--LanguageServerManager.autodetect=False",  # it would start npm to look for servers
+)
 
 
 def front_matter():

@@ -60,7 +60,7 @@ def finished():
 
 
 def evidence(file=ROOT / "_build" / "evidence.json"):
-    """Claim id -> list of {test, by, instances, slack, error, caught, slips} of its tests."""
+    """Claim id -> list of {test, by, instances, slack, error, caught, slips, proved} a test."""
     if not file.exists():
         return {}
     found = {}
@@ -131,15 +131,16 @@ class ClaimsList(Generated):
 
 
 def _summary(groups, seen):
-    """A table: for each chapter how many claims, slips, tests, instances and planted mistakes."""
-    heads = ("chapter", "claims", "slips", "tests", "random instances", "planted mistakes caught")
-    out = ["", "| " + " | ".join(heads) + " |", "|---" + "|--:" * 5 + "|"]
+    """A table: for each chapter claims, slips, tests, claims proved by machine, and so on."""
+    heads = ("chapter", "claims", "slips", "tests", "proved by machine", "random instances")
+    out = ["", f"| {' | '.join(heads)} | planted mistakes caught |", "|---" + "|--:" * 6 + "|"]
     for name, of_it in [*groups.items(), ("all", finished())]:
         tests = {r["test"]: r for c in of_it for r in seen.get(c["id"], [])}.values()
         row = (
             len(of_it),
             sum(c["printed"] not in ("ok", "exercise") for c in of_it),
             len(tests),
+            sum(any("proved" in r for r in seen.get(c["id"], [])) for c in of_it),
             sum(r.get("instances", 0) for r in tests),
             sum(r.get("caught", 0) for r in tests),
         )
@@ -173,9 +174,11 @@ def _entry(claim, records):
     facts += [f"largest error {max(error):.1e}"] if error else []
     facts += [f"{caught} planted mistake{'s' * (caught > 1)} caught"] if caught else []
     name = f"{{prf:ref}}`{claim['id']} <{label(claim['id'])}>`"
-    checked = f"{', '.join(by) or 'a definition'}; tested by {', '.join(tests)}"
+    checked = f"{', '.join(by) or 'no function of its own'}; tested by {', '.join(tests)}"
     statement = " ".join(claim["statement"].split())
-    return [f"**{name}** {statement}.", "", f"{checked}: {', '.join(facts)}.", ""]
+    proved = "; ".join(text for r in records for text in r.get("proved", []))
+    by_machine = [f"*Proved by machine:* {proved}.", ""] if proved else []
+    return [f"**{name}** {statement}.", "", f"{checked}: {', '.join(facts)}.", "", *by_machine]
 
 
 def _erratum(claim, found):

@@ -12,7 +12,20 @@ import ledger
 LONGEST_CELL, MEDIAN_CELL, EXERCISES = 30, 4, 6
 TAGS = {"hide-input", "hide-output", "remove-input", "remove-output"}
 BLOCK = re.compile(r"^(`{3,}|:{3,})\{prf:(\w+)\}[^\n]*\n(.*?)^\1\s*$", re.M | re.S)
+PROOF = re.compile(
+    r"^(`{3,}|:{3,})\{admonition\} *([^\n]*\bproof\b[^\n]*)\n(.*?)^\1\s*$", re.M | re.S | re.I
+)
+IMPORT = re.compile(r"import |from \S+ import ")
 LABEL = re.compile(r"^:label:\s*(\S+)", re.M)
+
+
+OTHER_NOTATION = {
+    r"\\log\b": "a logarithm is \\ln",
+    r"\bdata sets?\b": "the word is 'dataset'",
+    r"\(\\alpha, *\\eps\)\$?-RDP": "the parameter of RDP is \\xi",
+    r"(?<!learning )\brate \$(?:q|p|\\gamma|\\lambda)\b": "a sampling rate is $r$",
+    r"\\blacksquare|\\qed\b|∎": "a proof ends with \\square",
+}
 
 
 @dataclass
@@ -43,8 +56,8 @@ class Page:
 
 
 def long_cells(page):
-    """A cell is read at a glance; what is longer belongs into the package."""
-    lengths = [len(code) for _, code in page.cells()]
+    """A cell is read at a glance (imports aside); what is longer belongs into the package."""
+    lengths = [len([x for x in code if not IMPORT.match(x)]) for _, code in page.cells()]
     found = [f"a cell of {n} lines (at most {LONGEST_CELL})" for n in lengths if n > LONGEST_CELL]
     if len(lengths) >= 6 and median(lengths) > MEDIAN_CELL:
         found.append(f"the median cell has {median(lengths)} lines (at most {MEDIAN_CELL})")
@@ -73,6 +86,19 @@ def strange_labels(page):
         for _, label, _ in page.blocks()
         if label and label not in known and not label.startswith(f"{page.name}-")
     ]
+
+
+def notation(page):
+    """One notation in the whole book, the one that the page `notation` lists."""
+    found = [
+        f"{match[0]!r}: {rule}"
+        for pattern, rule in OTHER_NOTATION.items()
+        for match in re.finditer(pattern, page.text, re.I)
+    ]
+    for _, title, body in PROOF.findall(page.text):
+        if "\\square" not in body.rstrip()[-300:]:
+            found.append(f"{title!r} does not end with \\square: ...{body.rstrip()[-60:]!r}")
+    return found
 
 
 def unused_labels(page, everywhere):
@@ -125,6 +151,7 @@ RULES = (
     unknown_tags,
     unlabelled_claims,
     strange_labels,
+    notation,
     unseeded_randomness,
     glue,
     exercises,

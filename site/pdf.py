@@ -18,6 +18,7 @@ from lxml.builder import E
 from pypdf.generic import NameObject, TextStringObject
 
 import volume
+from pack_pdf import packed
 
 HERE = Path(__file__).resolve().parent
 SHEETS = ("katex/katex.css", "pygments.css", "dpnotes.css")
@@ -204,6 +205,7 @@ def write(site, target, names=(), *, browser):
     finally:
         source.unlink()
     finish(target, document)
+    target.write_bytes(packed(target.read_bytes()))
     return chapters
 
 

@@ -126,7 +126,18 @@ def link_licences(page):
 
 
 def load_runner(page):
-    """Pages with cells that can be run get the script that makes their buttons work."""
+    """Pages with cells that can be run get the script that makes their buttons work.
+
+    And a way to them for those who read with the keyboard.
+    """
+    bar, skip = page.select_one(".run-bar"), page.select_one("#pst-skip-link")
+    if bar and skip:
+        bar.parent["id"] = bar.parent.get("id", "first-cell")
+        link = page.new_tag("a", href=f"#{bar.parent['id']}")
+        link.string = "Skip to the first cell"
+        further = page.new_tag("div", attrs={"class": skip["class"]})
+        further.append(link)
+        skip.insert_after(further)
     if page.select_one(".run-bar, .run-cannot"):
         root = page.html.get("data-content_root", "./")
         sheet = page.new_tag("link", rel="stylesheet", href=f"{root}_run/cells.css")
@@ -219,7 +230,8 @@ def dark_without_script(static):
         css = sheet.read_text(encoding="utf-8")
         dark = "".join(f"{head.strip()}{{{body}}}" for head, body in rule.findall("}" + css))
         dark = re.sub(r'html\[data-theme="?dark"?\]', 'html[data-theme="light"]', dark)
-        css += f"\n@media (prefers-color-scheme: dark) and (scripting: none) {{{dark}}}\n"
+        query = "screen and (prefers-color-scheme: dark) and (scripting: none)"
+        css += f"\n@media {query} {{{dark}}}\n"
         sheet.write_text(css, encoding="utf-8")
 
 
@@ -231,6 +243,22 @@ def drop_unused_rules(site):
     sheets = [s for s in (site / "_static").rglob("*.css") if s.name not in OWN_SHEETS]
     command = [node_executable(), str(HERE / "purge.mjs"), *map(str, sheets)]
     subprocess.run(command, input=" ".join(used), text=True, check=True)
+
+
+def change_scripts(static):
+    """Two lines of others' scripts. In the results of a search each formula stands once, without
+    its TeX. And boxes that scroll are our affair (`dpnotes.js`): the theme measures folded ones.
+    """
+    for name, before, after in (
+        ("searchtools.js", '[".headerlink",', '[".katex-html", "annotation", ".headerlink",'),
+        ("scripts/pydata-sphinx-theme.js", '["pre",".nboutput > .output_area",', '["#none",'),
+        ("scripts/pydata-sphinx-theme.js", '".cell_output > .output",', ""),
+        ("scripts/pydata-sphinx-theme.js", '".pst-scrollable-table-container"]', '"#none"]'),
+    ):
+        code = (static / name).read_text(encoding="utf-8")
+        if code.count(before) != 1:
+            raise ValueError(f"{name} has another form than this build knows: {before}")
+        (static / name).write_text(code.replace(before, after), encoding="utf-8")
 
 
 def prune(static):
@@ -257,6 +285,7 @@ def polish_site(app, exception):
             icons |= polish_page(path)
     subset_icons(site / "_static", icons)
     dark_without_script(site / "_static")
+    change_scripts(site / "_static")
     prune(site / "_static")
     drop_unused_rules(site)
 

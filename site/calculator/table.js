@@ -8,7 +8,11 @@
 (() => {
   const noisy = (mechanism) => mechanism === "gaussian" || mechanism === "laplace";
   // the axis along which the loss grows
-  const strength = { gaussian: (sigma) => sigma ** -2, laplace: (scale) => 1 / scale, pure: (epsilon) => epsilon };
+  const strength = {
+    gaussian: (sigma) => sigma ** -2,
+    laplace: (scale) => 1 / scale,
+    pure: (epsilon) => epsilon,
+  };
   const kind = (mechanism) => (noisy(mechanism) ? mechanism : "pure");
 
   const tables = {};
@@ -17,31 +21,49 @@
     const name = kind(mechanism);
     if (!tables[name]) {
       const { noise, steps } = raw[name];
-      let level = 0, at = 0;
+      let level = 0,
+        at = 0;
       const value = () => Math.exp((level += steps[at++]) / globalThis.dpnotesGrid.scale);
-      tables[name] = { orders, rates, at: noise.map(strength[name]), noise, logs: noise.map(() => rates.map(() => { level = 0; return orders.map(value); })) };
+      tables[name] = {
+        orders,
+        rates,
+        at: noise.map(strength[name]),
+        noise,
+        logs: noise.map(() =>
+          rates.map(() => {
+            level = 0;
+            return orders.map(value);
+          }),
+        ),
+      };
     }
     return tables[name];
   }
 
-  const logAdd = (a, b) => (a === b ? a + Math.LN2 : Math.max(a, b) + Math.log1p(Math.exp(-Math.abs(a - b))));
-  const logMixed = (a, b, v) => (v <= 0 ? a : v >= 1 ? b : logAdd(Math.log1p(-v) + a, Math.log(v) + b));
+  const logAdd = (a, b) =>
+    a === b ? a + Math.LN2 : Math.max(a, b) + Math.log1p(Math.exp(-Math.abs(a - b)));
+  const logMixed = (a, b, v) =>
+    v <= 0 ? a : v >= 1 ? b : logAdd(Math.log1p(-v) + a, Math.log(v) + b);
   const logExcess = (log) => (log > 30 ? log : Math.log(Math.expm1(log))); // log(M - 1)
   const share = (x, low, high) => Math.min(1, Math.max(0, (x - low) / (high - low)));
 
   // upper bounds of log M at all orders; null outside of the table
   function logMoments(mechanism, noise, rate) {
-    const { at, rates, logs, orders } = table(mechanism), x = strength[kind(mechanism)](noise);
-    const i = at.findIndex((node) => node >= x * (1 - 1e-12)), j = rates.findIndex((node) => node >= rate);
+    const { at, rates, logs, orders } = table(mechanism),
+      x = strength[kind(mechanism)](noise);
+    const i = at.findIndex((node) => node >= x * (1 - 1e-12)),
+      j = rates.findIndex((node) => node >= rate);
     if (i < 0 || j < 0 || !(rate > 0)) return null;
-    const w = i > 0 ? share(x, at[i - 1], at[i]) : 1, v = j > 0 ? share(rate, rates[j - 1], rates[j]) : 1;
+    const w = i > 0 ? share(x, at[i - 1], at[i]) : 1,
+      v = j > 0 ? share(rate, rates[j - 1], rates[j]) : 1;
     function atRate(n, m) {
       const high = logs[i][m][n];
       if (w === 1) return high;
       const low = logs[i - 1][m][n];
       return noisy(mechanism) ? (1 - w) * low + w * high : logMixed(low, high, w);
     }
-    const scaled = (n, m) => logExcess(atRate(n, m)) - 2 * Math.log(rates[m]); // log((M - 1)/rate^2)
+    // log((M - 1)/rate^2)
+    const scaled = (n, m) => logExcess(atRate(n, m)) - 2 * Math.log(rates[m]);
     return orders.map((_, n) => {
       const mixed = v === 1 ? scaled(n, j) : logMixed(scaled(n, j - 1), scaled(n, j), v);
       return logAdd(0, mixed + 2 * Math.log(rate));
@@ -52,14 +74,18 @@
   function epsilon({ mechanism, noise, rate, steps, delta }) {
     const logs = logMoments(mechanism, noise, rate);
     if (!logs || !(delta > 0)) return null;
-    const each = globalThis.dpnotesGrid.orders.map((a, n) => (steps * logs[n] - Math.log(a * delta)) / (a - 1) + Math.log1p(-1 / a));
+    const each = globalThis.dpnotesGrid.orders.map(
+      (a, n) => (steps * logs[n] - Math.log(a * delta)) / (a - 1) + Math.log1p(-1 / a),
+    );
     return Math.max(0, Math.min(...each));
   }
 
   function delta({ mechanism, noise, rate, steps, epsilon: target }) {
     const logs = logMoments(mechanism, noise, rate);
     if (!logs) return null;
-    const each = globalThis.dpnotesGrid.orders.map((a, n) => steps * logs[n] + (a - 1) * (Math.log1p(-1 / a) - target) - Math.log(a));
+    const each = globalThis.dpnotesGrid.orders.map(
+      (a, n) => steps * logs[n] + (a - 1) * (Math.log1p(-1 / a) - target) - Math.log(a),
+    );
     return Math.min(1, Math.exp(Math.min(...each)));
   }
 
@@ -77,15 +103,21 @@
 
   // the noise, the steps or the rate at which the target {epsilon, delta} is met for certain
   function calibrate(query) {
-    const within = (field) => (x) => { const found = epsilon({ ...query, [field]: x }); return found !== null && found <= query.epsilon; };
+    const within = (field) => (x) => {
+      const found = epsilon({ ...query, [field]: x });
+      return found !== null && found <= query.epsilon;
+    };
     if (query.question === "rate") return edge(within("rate"), 1e-9, 1);
     if (query.question === "steps") {
       const found = edge((k) => within("steps")(Math.floor(k)), 1, 1e12);
       return found && Math.floor(found);
     }
-    const { noise } = table(query.mechanism), ends = [noise[0], noise[noise.length - 1]];
+    const { noise } = table(query.mechanism),
+      ends = [noise[0], noise[noise.length - 1]];
     const [low, high] = [Math.min(...ends), Math.max(...ends)];
-    return noisy(query.mechanism) ? edge(within("noise"), high, low) : edge(within("noise"), low, high);
+    return noisy(query.mechanism)
+      ? edge(within("noise"), high, low)
+      : edge(within("noise"), low, high);
   }
 
   function answer(query) {

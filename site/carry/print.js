@@ -1,13 +1,16 @@
 // Run in the document that site/pdf.py prints.
 
-// What is wider than the page becomes smaller: a formula, a table or a picture must not be cut. All boxes are
-// measured before any is changed: the whole book is laid out anew after each change.
+// What is wider than the page becomes smaller: a formula, a table or a picture must not be cut.
+// All boxes are measured before any is changed: the whole book is laid out anew after each
+// change.
 const inline = "p, li, dd, .admonition-title";
 const boxed = ".math-scroll, .cell_output, .pst-scrollable-table-container";
 const tooWide = () =>
-  [...document.querySelectorAll(`${boxed}, ${inline}`)].filter((box) => box.scrollWidth > box.clientWidth + 1);
+  [...document.querySelectorAll(`${boxed}, ${inline}`)].filter(
+    (box) => box.scrollWidth > box.clientWidth + 1,
+  );
 
-function fit() {
+globalThis.fit = () => {
   for (let round = 0; round < 4; round++) {
     const changes = [];
     for (const box of tooWide()) {
@@ -15,17 +18,20 @@ function fit() {
       for (const part of box.matches(inline) ? box.querySelectorAll(".katex") : [box]) {
         const width = part === box ? box.scrollWidth : part.getBoundingClientRect().width;
         if (part !== box && width <= room) continue;
-        changes.push([part, parseFloat(getComputedStyle(part).fontSize) * Math.min(0.97, room / width)]);
+        changes.push([
+          part,
+          parseFloat(getComputedStyle(part).fontSize) * Math.min(0.97, room / width),
+        ]);
       }
     }
     for (const [part, size] of changes) part.style.fontSize = `${size}px`;
     if (!changes.length) break;
   }
-}
+};
 
 // The table of contents says on which page each chapter begins.
-function number(pages) {
+globalThis.number = (pages) => {
   for (const [key, page] of Object.entries(pages)) {
     document.getElementById(`page-of-${key}`).textContent = page;
   }
-}
+};

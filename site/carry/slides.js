@@ -1,12 +1,17 @@
-// Turns the slides of a deck: arrows, space, page keys, Home, End, a click on either half of the footer; P shows
-// the proof. Each slide gets the largest type that it holds; one that is too full for the smallest scrolls.
-const LARGEST = 1.3, SMALLEST = 0.6;
+// Turns the slides of a deck: arrows, space, page keys, Home, End, a click on either half of the
+// footer; P shows the proof. Each slide gets the largest type that it holds; one that is too full
+// for the smallest scrolls.
+const LARGEST = 1.3,
+  SMALLEST = 0.6;
 const slides = [...document.querySelectorAll(".slide")];
 let now = 0;
 
 function overflows(content) {
   const wide = [content, ...content.querySelectorAll(".math-scroll, .output, table")];
-  return content.scrollHeight > content.clientHeight + 1 || wide.some((box) => box.scrollWidth > box.clientWidth + 1 && box.tagName !== "TABLE");
+  return (
+    content.scrollHeight > content.clientHeight + 1 ||
+    wide.some((box) => box.scrollWidth > box.clientWidth + 1 && box.tagName !== "TABLE")
+  );
 }
 
 function fitOne(slide) {
@@ -15,7 +20,8 @@ function fitOne(slide) {
     content.style.fontSize = `${size}em`;
     return !overflows(content);
   };
-  let low = SMALLEST, high = LARGEST;
+  let low = SMALLEST,
+    high = LARGEST;
   const fits = holds(low);
   slide.classList.toggle("scrolls", !fits);
   if (!fits) return (content.tabIndex = 0);
@@ -55,32 +61,41 @@ function show(number) {
 
 function showPlace() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)) || "1");
-  const slide = target && target.closest(".slide");
+  const slide = target?.closest(".slide");
   if (!slide) return show(0);
   show(slides.indexOf(slide));
   if (target.closest(".behind")) showProof(true);
 }
 
 const KEYS = {
-  ArrowRight: () => show(now + 1), ArrowDown: () => show(now + 1), PageDown: () => show(now + 1), " ": () => show(now + 1),
-  ArrowLeft: () => show(now - 1), ArrowUp: () => show(now - 1), PageUp: () => show(now - 1),
-  Home: () => show(0), End: () => show(slides.length - 1),
+  ArrowRight: () => show(now + 1),
+  ArrowDown: () => show(now + 1),
+  PageDown: () => show(now + 1),
+  " ": () => show(now + 1),
+  ArrowLeft: () => show(now - 1),
+  ArrowUp: () => show(now - 1),
+  PageUp: () => show(now - 1),
+  Home: () => show(0),
+  End: () => show(slides.length - 1),
   p: () => showProof(slides[now].querySelector(".behind")?.hidden),
 };
 document.addEventListener("keydown", (event) => {
-  const scrolls = event.target.closest?.(".behind, .scrolls .content") && /Arrow(Up|Down)/.test(event.key);
+  const scrolls =
+    event.target.closest?.(".behind, .scrolls .content") && /Arrow(Up|Down)/.test(event.key);
   const action = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
   if (!action || scrolls || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();
   action();
 });
 for (const footer of document.querySelectorAll(".slide > footer")) {
-  footer.addEventListener("click", (event) => show(now + (event.clientX < innerWidth / 2 ? -1 : 1)));
+  footer.addEventListener("click", (event) =>
+    show(now + (event.clientX < innerWidth / 2 ? -1 : 1)),
+  );
 }
 window.addEventListener("hashchange", showPlace);
 window.addEventListener("resize", fit);
 document.documentElement.classList.add("js");
-document.fonts.addEventListener("loadingdone", fit);  // what measuring asks for may come later
+document.fonts.addEventListener("loadingdone", fit); // what measuring asks for may come later
 document.fonts.ready.then(() => {
   fit();
   showPlace();

@@ -1,10 +1,23 @@
-// An assignment done in the page: answers are written, checked, kept, loaded and handed in from here.
+// An assignment done in the page: answers are written, checked, kept, loaded and handed in from
+// here.
 
-import { available, call, run, start, stop, Stopped } from "../_run/python.js";
 import { set } from "../_run/editor.js";
+import { available, call, run, Stopped, start, stop } from "../_run/python.js";
 import { mark, Store } from "./keep.js";
 import { assemble, isAnswer, partsOf, readFile, save, tidy } from "./notebook.js";
-import { answerBox, ask, button, frame, nameOf, offer, showResult, showRunning, tell } from "./view.js";
+import { preview } from "./preview.js";
+import {
+  answerBox,
+  ask,
+  button,
+  frame,
+  nameOf,
+  offer,
+  showResult,
+  showRunning,
+  tell,
+  titleOf,
+} from "./view.js";
 
 const LIMIT = 30; // seconds that a check may take
 
@@ -16,7 +29,8 @@ const answers = parts.filter(isAnswer);
 const store = new Store(name, version);
 const boxes = new Map(); // id of an answer -> its box
 const undone = new Map(); // id -> what a reset took away
-let bar, running = null;
+let bar,
+  running = null;
 
 const textOf = (part) => store.data.answers[part.id] ?? part.source;
 const isAnswered = (part) => part.id in store.data.answers;
@@ -47,18 +61,27 @@ const passes = (part) => resultOf(part)?.ok && !resultOf(part).stale;
 
 function refresh() {
   for (const part of answers) {
-    const box = boxes.get(part.id), result = resultOf(part);
+    const box = boxes.get(part.id),
+      result = resultOf(part);
     box.reset.textContent = undone.has(part.id) && !isAnswered(part) ? "Undo reset" : "Reset";
     if (running?.part === part || part.kind === "words") continue;
     const state = !result ? "none" : result.stale ? "stale" : result.ok ? "pass" : "fail";
     const now = [state, result?.message, result?.at].join();
     if (box.shown === now) continue;
     box.shown = now;
-    const message = { none: "", stale: "Changed since it was checked.", pass: part.kind === "code" ? "The public tests pass." : "Drawn.", fail: result?.message }[state];
-    showResult(box, part, state, message, state === "stale" ? {} : result ?? {});
+    const message = {
+      none: "",
+      stale: "Changed since it was checked.",
+      pass: part.kind === "code" ? "The public tests pass." : "Drawn.",
+      fail: result?.message,
+    }[state];
+    showResult(box, part, state, message, state === "stale" ? {} : (result ?? {}));
   }
-  const tested = answers.filter((part) => part.kind === "code"), texts = answers.filter((part) => part.kind === "words");
-  const line = `${tested.filter(passes).length} of ${tested.length} questions pass their public tests; texts: ${texts.filter(isAnswered).length} of ${texts.length}`;
+  const tested = answers.filter((part) => part.kind === "code"),
+    texts = answers.filter((part) => part.kind === "words");
+  const right = tested.filter(passes).length;
+  const passed = `${right} of ${tested.length} questions pass their public tests`;
+  const line = `${passed}; texts: ${texts.filter(isAnswered).length} of ${texts.length}`;
   if (bar.progress.textContent !== line) bar.progress.textContent = line;
 }
 
@@ -98,13 +121,20 @@ function reset(part) {
 
 // ---- Python ----
 
-const checker = () => fetch(new URL("check.py", import.meta.url)).then((answer) => {
-  if (!answer.ok) throw new Error("the part of this page that runs tests could not be loaded");
-  return answer.text();
-});
+const checker = () =>
+  fetch(new URL("check.py", import.meta.url)).then((answer) => {
+    if (!answer.ok) throw new Error("the part of this page that runs tests could not be loaded");
+    return answer.text();
+  });
 
 /** The modules that cells import: their packages are loaded before the clock runs. */
-const modulesOf = (cells) => [...new Set(cells.flatMap((cell) => [...cell.source.matchAll(/^\s*(?:from|import)\s+([\w.]+)/gm)].map((found) => found[1])))];
+const modulesOf = (cells) => [
+  ...new Set(
+    cells.flatMap((cell) =>
+      [...cell.source.matchAll(/^\s*(?:from|import)\s+([\w.]+)/gm)].map((found) => found[1]),
+    ),
+  ),
+];
 
 const LOADER = `import contextlib, importlib, sys, types
 module = types.ModuleType("homework_check")
@@ -116,9 +146,15 @@ for name in NAMES:
 
 /** Start Python if need be, and run the cells up to the tests of an answer. */
 async function evaluate(part, onProgress) {
-  const cells = parts.filter((other) => other.kind !== "words").map((other) => ({ id: other.id, kind: other.kind, source: textOf(other) }));
-  const packages = modulesOf(cells), code = JSON.stringify(await checker());
-  const loader = LOADER.replace("NAMES", () => JSON.stringify(packages)).replace("CODE", () => code);
+  const cells = parts
+    .filter((other) => other.kind !== "words")
+    .map((other) => ({ id: other.id, kind: other.kind, source: textOf(other) }));
+  const packages = modulesOf(cells),
+    code = JSON.stringify(await checker());
+  const loader = LOADER.replace("NAMES", () => JSON.stringify(packages)).replace(
+    "CODE",
+    () => code,
+  );
   await start(onProgress, { modules: packages });
   const loaded = await run(loader, { packages, onProgress });
   if (!loaded.ok) throw new Error(loaded.error?.message ?? "Python did not start");
@@ -132,7 +168,11 @@ async function evaluate(part, onProgress) {
     return await call("homework_check.check", [cells, goalOf(part)]);
   } catch (error) {
     if (!late) throw error;
-    return { ok: false, message: `stopped after ${LIMIT} seconds: is there a loop that does not end?`, needs: [part.id] };
+    return {
+      ok: false,
+      message: `stopped after ${LIMIT} seconds: is there a loop that does not end?`,
+      needs: [part.id],
+    };
   } finally {
     clearTimeout(clock);
   }
@@ -158,14 +198,26 @@ async function check(part) {
   showRunning(box, false);
   box.shown = null;
   refresh();
-  if (trouble) showResult(box, part, "fail", trouble instanceof Stopped ? "stopped before it ended" : trouble.message);
+  if (trouble)
+    showResult(box, part, "trouble", `Not checked: ${reasonOf(trouble)}. Your answer is kept.`);
   keep();
   return !trouble;
 }
 
-const occupied = () => `The check of ${nameOf(running.part)} is still running: wait for it, or stop it.`;
+/** Why there is no result, which is not the answer's fault. */
+function reasonOf(trouble) {
+  if (trouble instanceof Stopped) return "stopped before it ended";
+  const offline =
+    navigator.onLine === false || /could not be (fetched|loaded)/.test(trouble.message);
+  const hint = "; without network, only packages that were loaded here before can be used";
+  return trouble.message + (offline ? hint : "");
+}
+
+const occupied = () =>
+  `The check of ${nameOf(running.part)} is still running: wait for it, or stop it.`;
 
 async function act(part) {
+  if (part.kind === "words") return preview(boxes.get(part.id).result, textOf(part));
   if (running?.part === part) return stop();
   if (running) return showResult(boxes.get(part.id), part, "busy", occupied());
   await check(part);
@@ -186,8 +238,13 @@ async function checkAll() {
   for (const part of todo) if (!round || !(await check(part))) break;
   bar.all.textContent = "Check all";
   round = false;
-  const failing = todo.filter((part) => !passes(part)).map(nameOf);
-  tell(bar.news, failing.length ? `Look again at ${failing.join(", ")}.` : "All that is answered passes its public tests.");
+  const failing = todo.filter((part) => !passes(part)).map(titleOf);
+  tell(
+    bar.news,
+    failing.length
+      ? `Look again at ${failing.join(", ")}.`
+      : "All that is answered passes its public tests.",
+  );
 }
 
 // ---- files ----
@@ -195,12 +252,34 @@ async function checkAll() {
 function download() {
   keep();
   const pictures = {};
-  for (const part of answers) if (part.kind === "plot" && isAnswered(part) && passes(part)) pictures[part.id] = store.data.results[part.id].pictures;
+  for (const part of answers)
+    if (part.kind === "plot" && isAnswered(part) && passes(part))
+      pictures[part.id] = store.data.results[part.id].pictures;
   offer(`${name}.ipynb`, assemble(notebook, store.data.answers, pictures));
-  const open = answers.filter((part) => !isAnswered(part)).map(nameOf);
-  const bare = answers.filter((part) => part.kind === "plot" && isAnswered(part) && !pictures[part.id]).map(nameOf);
-  const remarks = [open.length ? `Not answered: ${open.join(", ")}.` : "", bare.length ? `Without a picture, since it was not drawn here: ${bare.join(", ")}.` : ""];
-  tell(bar.news, ["The notebook is in your downloads: hand it in as it is.", ...remarks].filter(Boolean).join(" "));
+  tell(bar.news, ["The notebook is in your downloads.", ...remarksOn(pictures)].join(" "));
+}
+
+/** What a student should know before the notebook is handed in. */
+function remarksOn(pictures) {
+  const given = answers.filter(isAnswered),
+    tested = given.filter((part) => part.kind === "code");
+  const lists = [
+    ["Not answered", answers.filter((part) => !isAnswered(part))],
+    [
+      "Fails its public tests",
+      tested.filter((part) => resultOf(part)?.ok === false && !resultOf(part).stale),
+    ],
+    ["Not checked as it is now", tested.filter((part) => resultOf(part)?.stale ?? true)],
+    [
+      "Without a picture, since it was not drawn here",
+      given.filter((part) => part.kind === "plot" && !pictures[part.id]),
+    ],
+  ].filter(([, found]) => found.length);
+  if (!lists.length) return ["Hand it in as it is."];
+  return [
+    ...lists.map(([text, found]) => `${text}: ${found.map(titleOf).join(", ")}.`),
+    "It can be handed in so.",
+  ];
 }
 
 function saveFile() {
@@ -217,7 +296,11 @@ function replaceAll(next, text) {
   answers.forEach(show);
   refresh();
   keep();
-  tell(bar.news, text, button("Undo", () => replaceAll(before, "Undone.")));
+  tell(
+    bar.news,
+    text,
+    button("Undo", () => replaceAll(before, "Undone.")),
+  );
 }
 
 async function load(file) {
@@ -225,22 +308,41 @@ async function load(file) {
   try {
     found = readFile(await file.text(), { notebook, assignment: name, version });
   } catch (error) {
-    return tell(bar.news, `“${file.name}” was not loaded: ${error.message}. Your answers are as they were.`);
+    return tell(
+      bar.news,
+      `“${file.name}” was not loaded: ${error.message}. Your answers are as they were.`,
+    );
   }
   await takeOver(found.answers, found.notes, `“${file.name}”`);
 }
 
 /** Take answers over; those that would be lost only if the reader says so. */
 async function takeOver(found, notes, from) {
-  const isNew = (part) => found[part.id] !== undefined && ![part.source, textOf(part), ""].includes(found[part.id]);
-  const changed = answers.filter(isNew), lost = changed.filter(isAnswered).map(nameOf);
-  if (!changed.length) return tell(bar.news, [`${from} holds no answer that is not here already.`, ...notes].join(" "));
-  if (lost.length && !(await ask(`${from} has other answers to ${lost.join(", ")} than you have here. Replace yours?`, "Replace", "Keep mine"))) {
+  const isNew = (part) =>
+    found[part.id] !== undefined && ![part.source, textOf(part), ""].includes(found[part.id]);
+  const changed = answers.filter(isNew),
+    lost = changed.filter(isAnswered).map(titleOf);
+  if (!changed.length)
+    return tell(
+      bar.news,
+      [`${from} holds no answer that is not here already.`, ...notes].join(" "),
+    );
+  if (
+    lost.length &&
+    !(await ask(
+      `${from} has other answers to ${lost.join(", ")} than you have here. Replace yours?`,
+      "Replace",
+      "Keep mine",
+    ))
+  ) {
     return tell(bar.news, "Nothing was loaded.");
   }
   const next = { ...store.data.answers };
   for (const part of changed) next[part.id] = found[part.id];
-  replaceAll(next, [`Loaded from ${from}: ${changed.map(nameOf).join(", ")}.`, ...notes].join(" "));
+  replaceAll(
+    next,
+    [`Loaded from ${from}: ${changed.map(titleOf).join(", ")}.`, ...notes].join(" "),
+  );
 }
 
 // ---- start ----
@@ -248,7 +350,14 @@ async function takeOver(found, notes, from) {
 function begin() {
   bar = frame({ checkAll, download, save: saveFile, load });
   for (const part of answers) {
-    boxes.set(part.id, answerBox(part, { onInput: () => edited(part), onAction: () => act(part), onReset: () => reset(part) }));
+    boxes.set(
+      part.id,
+      answerBox(part, {
+        onInput: () => edited(part),
+        onAction: () => act(part),
+        onReset: () => reset(part),
+      }),
+    );
     show(part);
   }
   refresh();
@@ -261,7 +370,11 @@ function begin() {
   const older = Object.keys(store.data.answers).length ? null : store.older();
   if (older) {
     const text = "You have written answers to an earlier version of this assignment.";
-    tell(bar.news, text, button("Take them over", () => takeOver(older, ["Check them again."], "the earlier version")));
+    tell(
+      bar.news,
+      text,
+      button("Take them over", () => takeOver(older, ["Check them again."], "the earlier version")),
+    );
   }
 }
 

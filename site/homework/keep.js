@@ -2,7 +2,7 @@
 
 const PREFIX = "dpnotes-homework/";
 
-/** The store of one assignment: `data` is {answers, results}; `works` says if the browser keeps it. */
+/** The store of one assignment: `data` is {answers, results}; `works`: does the browser keep it? */
 export class Store {
   constructor(assignment, version) {
     this.family = `${PREFIX}${assignment}/`;
@@ -32,8 +32,14 @@ export class Store {
   /** Answers to another version of this assignment, if there are any. */
   older() {
     try {
-      const keys = Object.keys(localStorage).filter((key) => key.startsWith(this.family) && key !== this.key);
-      return keys.map((key) => this.read(key)?.answers).find((answers) => answers && Object.keys(answers).length) ?? null;
+      const keys = Object.keys(localStorage).filter(
+        (key) => key.startsWith(this.family) && key !== this.key,
+      );
+      return (
+        keys
+          .map((key) => this.read(key)?.answers)
+          .find((answers) => answers && Object.keys(answers).length) ?? null
+      );
     } catch {
       return null;
     }

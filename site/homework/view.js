@@ -1,38 +1,58 @@
-// The pieces of the page in which answers are written: made here, given their meaning in homework.js.
+// The pieces of the page in which answers are written: made here, given their meaning in
+// homework.js.
 
 import { enrich } from "../_run/editor.js";
 
 /** An element with properties (`aria` for a dictionary of attributes) and children. */
 export function make(tag, { aria = {}, ...properties } = {}, ...children) {
   const element = Object.assign(document.createElement(tag), properties);
-  for (const [name, value] of Object.entries(aria)) element.setAttribute(name.startsWith("role") ? name : `aria-${name}`, value);
+  for (const [name, value] of Object.entries(aria))
+    element.setAttribute(name.startsWith("role") ? name : `aria-${name}`, value);
   element.append(...children);
   return element;
 }
 
-export const button = (text, onclick, more = {}) => make("button", { type: "button", textContent: text, onclick, className: "hw-button", ...more });
+export const button = (text, onclick, more = {}) =>
+  make("button", { type: "button", textContent: text, onclick, className: "hw-button", ...more });
 
 /** How a question is called where it is spoken of. */
 export const nameOf = (part) => part.id.replace(/-plot$/, "");
+
+/** The same in a list, where an answer and its plot stand side by side. */
+export const titleOf = (part) => nameOf(part) + (part.kind === "plot" ? " (plot)" : "");
 
 const LABELS = { code: "Your answer to", plot: "Your plot for", words: "Your text for" };
 const ACTIONS = { code: "Check", plot: "Draw" };
 
 /** The box of one answer, where the page shows its stub. */
 export function answerBox(part, { onInput, onAction, onReset }) {
-  const place = document.getElementById(`cell-${part.id}`), code = part.kind !== "words";
+  const place = document.getElementById(`cell-${part.id}`),
+    code = part.kind !== "words";
   const area = make("textarea", {
-    id: `answer-${part.id}`, className: code ? "run-editor" : "run-editor hw-words", spellcheck: !code, autocomplete: "off", wrap: code ? "off" : "soft",
-    placeholder: code ? "" : "Your answer here.", aria: { describedby: code ? "hw-keys" : "hw-markdown" },
+    id: `answer-${part.id}`,
+    className: code ? "run-editor" : "run-editor hw-words",
+    spellcheck: !code,
+    autocomplete: "off",
+    wrap: code ? "off" : "soft",
+    placeholder: code ? "" : "Your answer here.",
+    aria: { describedby: code ? "hw-keys" : "hw-markdown" },
   });
   area.setAttribute("autocapitalize", code ? "off" : "sentences");
   area.setAttribute("autocorrect", "off");
-  const label = make("label", { htmlFor: area.id, textContent: `${LABELS[part.kind]} ${nameOf(part)}` });
+  const label = make("label", {
+    htmlFor: area.id,
+    textContent: `${LABELS[part.kind]} ${nameOf(part)}`,
+  });
   const action = code ? button(`${ACTIONS[part.kind]} ${nameOf(part)}`, onAction) : null;
-  const reset = button("Reset", onReset, { aria: { label: `Reset the answer to ${nameOf(part)}` } });
+  const preview = code ? null : button(`Preview ${nameOf(part)}`, onAction);
+  const reset = button("Reset", onReset, {
+    aria: { label: `Reset the answer to ${nameOf(part)}` },
+  });
   const result = make("div", { className: "hw-result", aria: { role: "status" } });
-  const row = make("div", { className: "hw-row" }, ...(action ? [action] : []), reset);
-  const box = code ? place : make("div", { className: "cell" }, make("div", { className: "cell_input" }));
+  const row = make("div", { className: "hw-row" }, action ?? preview, reset);
+  const box = code
+    ? place
+    : make("div", { className: "cell" }, make("div", { className: "cell_input" }));
   if (!code) {
     place.after(box);
     place.hidden = true;
@@ -45,7 +65,8 @@ export function answerBox(part, { onInput, onAction, onReset }) {
   enrich(area, code);
   area.addEventListener("input", onInput);
   area.addEventListener("keydown", (event) => {
-    if (!code || event.key !== "Enter" || !(event.shiftKey || event.ctrlKey || event.metaKey)) return;
+    if (!code || event.key !== "Enter" || !(event.shiftKey || event.ctrlKey || event.metaKey))
+      return;
     event.preventDefault();
     onAction();
   });
@@ -54,12 +75,23 @@ export function answerBox(part, { onInput, onAction, onReset }) {
 
 /** What a check found: a line, what was printed, the plots. */
 export function showResult(box, part, state, message = "", { printed = "", pictures = [] } = {}) {
-  const marks = { pass: "✓ ", fail: "✗ ", stale: "", busy: "", none: "" };
+  const marks = { pass: "✓ ", fail: "✗ ", stale: "", busy: "", none: "", trouble: "" };
   box.result.dataset.state = state;
   box.result.replaceChildren();
   if (message) box.result.append(make("p", { textContent: marks[state] + message }));
-  if (printed) box.result.append(make("p", { className: "hw-small", textContent: "Printed:" }), make("pre", { textContent: printed, tabIndex: 0, aria: { role: "group", label: "What your code printed" } }));
-  for (const png of pictures) box.result.append(make("img", { src: `data:image/png;base64,${png}`, alt: `Your plot for ${nameOf(part)}` }));
+  if (printed)
+    box.result.append(
+      make("p", { className: "hw-small", textContent: "Printed:" }),
+      make("pre", {
+        textContent: printed,
+        tabIndex: 0,
+        aria: { role: "group", label: "What your code printed" },
+      }),
+    );
+  for (const png of pictures)
+    box.result.append(
+      make("img", { src: `data:image/png;base64,${png}`, alt: `Your plot for ${nameOf(part)}` }),
+    );
 }
 
 /** A button of an answer becomes its Stop while it runs. */
@@ -70,17 +102,53 @@ export function showRunning(box, running) {
 /** The note on top and the bar that stays in sight. */
 export function frame(actions) {
   const keys = "Tab indents; Escape, then Tab, leaves a box; Shift and Enter check it.";
-  const note = make("div", { className: "hw-note" },
-    make("p", { textContent: "You can do this assignment here. What you write stays in this browser, on this device; Check runs the tests that you see. At the end download the notebook and hand it in: it is the one linked above with your answers in it." }),
-    make("p", {}, make("span", { id: "hw-keys", textContent: keys }), " ", make("span", { id: "hw-markdown", textContent: "Texts are Markdown, with formulas between dollar signs." })));
-  const file = make("input", { type: "file", accept: ".ipynb,.json", hidden: true, onchange: () => file.files[0] && actions.load(file.files[0]).finally(() => (file.value = "")) });
+  const note = make(
+    "div",
+    { className: "hw-note" },
+    make("p", {
+      textContent:
+        "You can do this assignment here. What you write stays in this browser, on this device;" +
+        " Check runs the tests that you see. At the end download the notebook and hand it in:" +
+        " it is the one linked above with your answers in it.",
+    }),
+    make(
+      "p",
+      {},
+      make("span", { id: "hw-keys", textContent: keys }),
+      " ",
+      make("span", {
+        id: "hw-markdown",
+        textContent: "Texts are Markdown, with formulas between dollar signs.",
+      }),
+    ),
+  );
+  const file = make("input", {
+    type: "file",
+    accept: ".ipynb,.json",
+    hidden: true,
+    onchange: () => file.files[0] && actions.load(file.files[0]).finally(() => (file.value = "")),
+  });
   const progress = make("p", { className: "hw-progress", aria: { role: "status" } });
   const news = make("div", { className: "hw-news", aria: { role: "status" } });
   const all = button("Check all", actions.checkAll);
-  const buttons = make("div", { className: "hw-row" }, all,
-    button("Download to hand in", actions.download, { className: "hw-button hw-main" }), button("Save", actions.save, { aria: { label: "Save your answers to a file" } }),
-    button("Load…", () => file.click(), { aria: { label: "Load answers from a file or a notebook" } }), file);
-  const bar = make("section", { className: "hw-bar", aria: { label: "Your work" } }, progress, buttons, news);
+  const buttons = make(
+    "div",
+    { className: "hw-row" },
+    all,
+    button("Download to hand in", actions.download, { className: "hw-button hw-main" }),
+    button("Save", actions.save, { aria: { label: "Save your answers to a file" } }),
+    button("Load…", () => file.click(), {
+      aria: { label: "Load answers from a file or a notebook" },
+    }),
+    file,
+  );
+  const bar = make(
+    "section",
+    { className: "hw-bar", aria: { label: "Your work" } },
+    progress,
+    buttons,
+    news,
+  );
   const first = document.querySelector(".bd-article h1");
   const link = first.nextElementSibling;
   (link?.querySelector("a.download") ? link : first).after(note);
@@ -90,16 +158,26 @@ export function frame(actions) {
 
 /** Say something in the bar, perhaps with a button. */
 export function tell(news, text, action) {
-  news.replaceChildren(...(text ? [make("p", { textContent: text }, ...(action ? [" ", action] : []))] : []));
+  news.replaceChildren(
+    ...(text ? [make("p", { textContent: text }, ...(action ? [" ", action] : []))] : []),
+  );
 }
 
 /** A question with two answers; resolves to true for the first. */
 export function ask(text, yes, no) {
   return new Promise((resolve) => {
     const close = (value) => () => box.close(value);
-    const box = make("dialog", { className: "hw-dialog", aria: { labelledby: "hw-asked" } },
+    const box = make(
+      "dialog",
+      { className: "hw-dialog", aria: { labelledby: "hw-asked" } },
       make("p", { id: "hw-asked", textContent: text }),
-      make("div", { className: "hw-row" }, button(yes, close("yes")), button(no, close("no"), { autofocus: true })));
+      make(
+        "div",
+        { className: "hw-row" },
+        button(yes, close("yes")),
+        button(no, close("no"), { autofocus: true }),
+      ),
+    );
     box.addEventListener("close", () => {
       resolve(box.returnValue === "yes");
       box.remove();
@@ -111,7 +189,10 @@ export function ask(text, yes, no) {
 
 /** Let the reader save a text as a file. */
 export function offer(name, text) {
-  const link = make("a", { download: name, href: URL.createObjectURL(new Blob([text], { type: "application/json" })) });
+  const link = make("a", {
+    download: name,
+    href: URL.createObjectURL(new Blob([text], { type: "application/json" })),
+  });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60000);
 }

@@ -1,12 +1,15 @@
 // Run and Edit on the cells of a page. Python is asked for with the first click and not before.
 import { enrich, set } from "./editor.js";
 
-const PAGE = decodeURIComponent(location.pathname).replace(/.*\/(?=chapters\/)/, "").replace(/\.html$/, "");
+const PAGE = decodeURIComponent(location.pathname)
+  .replace(/.*\/(?=chapters\/)/, "")
+  .replace(/\.html$/, "");
 const HOME = new URL("./", import.meta.url);
 const bars = [...document.querySelectorAll(".run-bar")];
 
 let python = null; // the module python.js, once asked for
-let cells = null; // all cells of the page in order, hidden ones too: {source, mark, imports, lacks, number, bar}
+// all cells of the page in order, hidden ones too: {source, mark, imports, lacks, number, bar}
+let cells = null;
 let clock = 0; // counts runs, so that a cell knows whether one above it has changed since
 let queue = Promise.resolve();
 let generation = 0; // of the variables: a stop or reset begins a new one
@@ -16,14 +19,20 @@ let generation = 0; // of the variables: a stop or reset begins a new one
 const keyOf = (bar) => `dpnotes-cell/${PAGE}/${bar.dataset.mark}`;
 
 function kept(bar) {
-  try { return localStorage.getItem(keyOf(bar)); } catch { return null; }
+  try {
+    return localStorage.getItem(keyOf(bar));
+  } catch {
+    return null;
+  }
 }
 
 function keep(bar, text) {
   try {
     if (text === null) localStorage.removeItem(keyOf(bar));
     else localStorage.setItem(keyOf(bar), text);
-  } catch { note(bar, "This browser keeps nothing: the change is lost with the page."); }
+  } catch {
+    note(bar, "This browser keeps nothing: the change is lost with the page.");
+  }
 }
 
 // ---- the panel: what Python is doing ----
@@ -33,8 +42,10 @@ panel.className = "run-panel";
 panel.hidden = true;
 panel.setAttribute("role", "region");
 panel.setAttribute("aria-label", "Python in this page");
-panel.innerHTML = `<span class="run-status" role="status"></span><progress max="1" aria-label="Loading Python" hidden></progress>
-<button type="button" data-do="stop" hidden>Stop</button><button type="button" data-do="reset" hidden>Reset</button>`;
+panel.innerHTML = `<span class="run-status" role="status"></span>
+<progress max="1" aria-label="Loading Python" hidden></progress>
+<button type="button" data-do="stop" hidden>Stop</button>
+<button type="button" data-do="reset" hidden>Reset</button>`;
 document.body.append(panel);
 const [status, progress, stopButton, resetButton] = panel.children;
 
@@ -74,7 +85,10 @@ function note(bar, text, failed = false) {
 
 async function load() {
   if (cells) return;
-  const [answer, script] = await Promise.all([fetch(new URL(`cells/${PAGE}.json`, HOME)), import("./python.js")]);
+  const [answer, script] = await Promise.all([
+    fetch(new URL(`cells/${PAGE}.json`, HOME)),
+    import("./python.js"),
+  ]);
   if (!answer.ok) throw new Error(`the cells of this page could not be loaded (${answer.status})`);
   cells = await answer.json();
   bars.forEach((bar) => (cells[bar.dataset.cell].bar = bar));
@@ -104,7 +118,10 @@ const KINDS = {
   error(box, { data, name, message }) {
     box.className = "output run-traceback";
     const says = Object.assign(document.createElement("p"), { className: "run-error" });
-    says.append(Object.assign(document.createElement("b"), { textContent: name }), message ? `: ${message}` : "");
+    says.append(
+      Object.assign(document.createElement("b"), { textContent: name }),
+      message ? `: ${message}` : "",
+    );
     box.append(says, Object.assign(document.createElement("pre"), { textContent: data.trimEnd() }));
   },
 };
@@ -134,7 +151,9 @@ function show(bar, output) {
 }
 
 function label(box, text) {
-  box.replaceChildren(Object.assign(document.createElement("p"), { className: "run-label", textContent: text }));
+  box.replaceChildren(
+    Object.assign(document.createElement("p"), { className: "run-label", textContent: text }),
+  );
 }
 
 // ---- running ----
@@ -144,7 +163,9 @@ function label(box, text) {
 function isStale(place) {
   const cell = cells[place];
   if (cell.generation !== generation || cell.ran !== textOf(cell)) return true;
-  return cells.slice(0, place).some((above) => above.generation === generation && above.changed > cell.when);
+  return cells
+    .slice(0, place)
+    .some((above) => above.generation === generation && above.changed > cell.when);
 }
 
 // The cells that must run before this one: all from the first that is stale.
@@ -155,9 +176,14 @@ function needed(place) {
 }
 
 async function runOne(place, visible) {
-  const cell = cells[place], text = textOf(cell), bar = visible ? cell.bar : null;
+  const cell = cells[place],
+    text = textOf(cell),
+    bar = visible ? cell.bar : null;
   if (bar) {
-    label(outputBox(bar), text === cell.source ? "Run in this page" : "Your code, run in this page");
+    label(
+      outputBox(bar),
+      text === cell.source ? "Run in this page" : "Your code, run in this page",
+    );
     outputBox(bar).classList.remove("old");
     note(bar, "running …");
   }
@@ -165,7 +191,9 @@ async function runOne(place, visible) {
   say(`Running ${name}`);
   const began = performance.now();
   const done = await python.run(text, {
-    name, onOutput: bar ? (output) => show(bar, output) : undefined, onProgress: showProgress,
+    name,
+    onOutput: bar ? (output) => show(bar, output) : undefined,
+    onProgress: showProgress,
   });
   const seconds = (performance.now() - began) / 1000;
   cell.when = ++clock;
@@ -173,7 +201,11 @@ async function runOne(place, visible) {
   Object.assign(cell, { generation, ran: done.ok ? text : null });
   if (bar) {
     const quiet = done.ok && !done.outputs.length;
-    note(bar, `${done.ok ? "done" : "failed"} in ${seconds.toFixed(1)} s${quiet ? ", no output" : ""}`, !done.ok);
+    note(
+      bar,
+      `${done.ok ? "done" : "failed"} in ${seconds.toFixed(1)} s${quiet ? ", no output" : ""}`,
+      !done.ok,
+    );
     dispatchEvent(new Event("resize")); // boxes that scroll are marked anew
   }
   return done;
@@ -186,7 +218,9 @@ async function runCell(bar, visible = false, self = true) {
   try {
     note(bar, "waiting …");
     await load();
-    await python.start(showProgress, { modules: cells.slice(0, place + 1).flatMap((cell) => cell.imports) });
+    await python.start(showProgress, {
+      modules: cells.slice(0, place + 1).flatMap((cell) => cell.imports),
+    });
     if (mine !== generation) return;
     const above = needed(place);
     for (const [n, one] of above.entries()) {
@@ -205,8 +239,18 @@ async function runCell(bar, visible = false, self = true) {
     const done = await runOne(place, true);
     say(done.ok ? `Cell ${number}: done` : `Cell ${number}: ${done.error.name}`);
   } catch (error) {
-    note(bar, error.name === "Stopped" ? "stopped; the variables are gone" : `Python failed: ${error.message}`, true);
-    say(error.name === "Stopped" ? "Stopped. The variables are gone; running a cell starts anew." : `Python failed: ${error.message}`);
+    note(
+      bar,
+      error.name === "Stopped"
+        ? "stopped; the variables are gone"
+        : `Python failed: ${error.message}`,
+      true,
+    );
+    say(
+      error.name === "Stopped"
+        ? "Stopped. The variables are gone; running a cell starts anew."
+        : `Python failed: ${error.message}`,
+    );
     forget();
   }
 }
@@ -251,7 +295,8 @@ function frame(bar) {
 }
 
 function mirror(bar) {
-  const area = editorOf(bar), changed = area && area.value !== cells[bar.dataset.cell].source;
+  const area = editorOf(bar),
+    changed = area && area.value !== cells[bar.dataset.cell].source;
   button(bar, "edit").hidden = !!area;
   button(bar, "restore").hidden = !changed;
   button(bar, "close").hidden = !area || changed;
@@ -261,8 +306,19 @@ function mirror(bar) {
 
 function openEditor(bar, text) {
   const cell = cells[bar.dataset.cell];
-  const area = Object.assign(document.createElement("textarea"), { className: "run-editor", value: text });
-  for (const [name, value] of Object.entries({ "aria-label": `Code of cell ${cell.number}`, spellcheck: "false", autocapitalize: "off", autocomplete: "off", autocorrect: "off", wrap: "off" })) area.setAttribute(name, value);
+  const area = Object.assign(document.createElement("textarea"), {
+    className: "run-editor",
+    value: text,
+  });
+  for (const [name, value] of Object.entries({
+    "aria-label": `Code of cell ${cell.number}`,
+    spellcheck: "false",
+    autocapitalize: "off",
+    autocomplete: "off",
+    autocorrect: "off",
+    wrap: "off",
+  }))
+    area.setAttribute(name, value);
   frame(bar).append(area);
   cellBox(bar).classList.add("run-edited");
   const folded = area.closest("details");
@@ -280,7 +336,8 @@ function openEditor(bar, text) {
 }
 
 function closeEditor(bar) {
-  const area = editorOf(bar), input = area.parentElement;
+  const area = editorOf(bar),
+    input = area.parentElement;
   area.remove();
   if (!input.children.length) input.remove();
   cellBox(bar).classList.remove("run-edited");
@@ -309,7 +366,9 @@ document.addEventListener("click", (event) => {
   const pressed = event.target.closest(".run-bar button");
   if (!pressed) return;
   const bar = pressed.closest(".run-bar");
-  Promise.resolve(ACTIONS[pressed.dataset.do](bar)).catch((error) => note(bar, error.message, true));
+  Promise.resolve(ACTIONS[pressed.dataset.do](bar)).catch((error) =>
+    note(bar, error.message, true),
+  );
 });
 stopButton.addEventListener("click", stop);
 resetButton.addEventListener("click", reset);
@@ -322,5 +381,21 @@ async function recall() {
   typed.forEach(([bar, text]) => openEditor(bar, text));
 }
 
+// Who has run a cell in this visit will run one here: Python starts while the page is being read.
+async function warm() {
+  let used = null;
+  try {
+    used = sessionStorage.getItem("dpnotes-python");
+  } catch {
+    /* a browser that keeps nothing */
+  }
+  if (!used || !bars.length || navigator.connection?.saveData) return;
+  await load();
+  await python.start(undefined, { modules: cells.flatMap((cell) => cell.imports) });
+}
+
 document.documentElement.dataset.run = "on";
 recall();
+addEventListener("load", () =>
+  (window.requestIdleCallback || setTimeout)(() => warm().catch(() => {})),
+);

@@ -18,11 +18,17 @@ function shift(area, back) {
   if (from === to && !back) return insert(area, STEP);
   const start = value.lastIndexOf("\n", from - 1) + 1;
   const lines = value.slice(start, Math.max(start, to)).split("\n");
-  const moved = lines.map((line) => (back ? line.replace(/^ {1,4}/, "") : line && STEP + line)).join("\n");
+  const moved = lines
+    .map((line) => (back ? line.replace(/^ {1,4}/, "") : line && STEP + line))
+    .join("\n");
   if (moved === lines.join("\n")) return;
   area.setSelectionRange(start, Math.max(start, to));
   insert(area, moved);
-  if (from === to) area.setSelectionRange(Math.max(start, from - STEP.length), Math.max(start, from - STEP.length));
+  if (from === to)
+    area.setSelectionRange(
+      Math.max(start, from - STEP.length),
+      Math.max(start, from - STEP.length),
+    );
   else area.setSelectionRange(start, start + moved.length);
 }
 
@@ -30,7 +36,7 @@ function newLine(area) {
   const before = area.value.slice(0, area.selectionStart);
   const line = before.slice(before.lastIndexOf("\n") + 1);
   const indent = line.match(/^ */)[0] + (/:\s*(#.*)?$/.test(line) ? STEP : "");
-  insert(area, "\n" + indent);
+  insert(area, `\n${indent}`);
 }
 
 /** As many rows as lines, for browsers that can't do it alone. */

@@ -1,32 +1,52 @@
-// Python in the page. Nothing is loaded until `start`, `run` or `call` is called; then a worker loads
-// Pyodide and the book's package from this site. One namespace a page.
+// Python in the page. Nothing is loaded until `start`, `run` or `call` is called; then a worker
+// loads Pyodide and the book's package from this site. One namespace a page.
 //
-//   available                       resolves to true if the site was built with Python
-//   start(onProgress, {modules})    resolves when `import dpnotes` has worked; onProgress(text, fraction);
-//                                   `modules`: names of modules that will be imported, to load along
-//   run(code, {onOutput, packages, name}) resolves to {ok, outputs: [{type, data}], error}; never rejects for
-//                                   an error of the code. `type`: text, html, svg or error.
-//                                   `packages`: modules to have at hand that the code does not import
-//                                   itself, as "sklearn"; `name`: what tracebacks call the code
-//   call(name, args)                calls a Python function by its dotted name, of the page's namespace
-//                                   or of a module; args is an array, or an object of keywords
-//   stop()                          ends what is running: Python and all variables are gone
-//   reset()                         forgets the variables, Python stays
-//   state()                         "off", "starting", "ready" or "busy"
-//   onState(listener)               is told of each change; returns a function that ends it
+//   available                resolves to true if the site was built with Python
+//   start(onProgress, {modules})
+//                            resolves when `import dpnotes` has worked; onProgress(text, fraction);
+//                            `modules`: names of modules that will be imported, to load along
+//   run(code, {onOutput, packages, name})
+//                            resolves to {ok, outputs: [{type, data}], error}; never rejects for an
+//                            error of the code. `type`: text, html, svg or error. `packages`:
+//                            modules to have at hand that the code does not import itself, as
+//                            "sklearn"; `name`: what tracebacks call the code
+//   call(name, args)         calls a Python function by its dotted name, of the page's namespace or
+//                            of a module; args is an array, or an object of keywords
+//   stop()                   ends what is running: Python and all variables are gone
+//   reset()                  forgets the variables, Python stays
+//   state()                  "off", "starting", "ready" or "busy"
+//   onState(listener)        is told of each change; returns a function that ends it
 //
 // `run` and `call` reject with a `Stopped` after `stop`, and with a `Broken` if the worker fails.
+//
+// Where the browser lets a shared worker outlive its page, the next page of the tab finds Python
+// started, and begins with no variables; elsewhere each page has a worker of its own. A shared
+// worker cannot be ended from outside. It asks now and then for an address that this page has
+// made (`leash`); when that is gone, by `stop` or with the page, it interrupts what it runs.
 
 const HOME = new URL("./", import.meta.url);
 
-export class Stopped extends Error { name = "Stopped"; }
-export class Broken extends Error { name = "Broken"; }
+export class Stopped extends Error {
+  name = "Stopped";
+}
+export class Broken extends Error {
+  name = "Broken";
+}
 
-export const available = fetch(new URL("runtime.json", HOME))
-  .then((answer) => (answer.ok ? answer.json() : { available: false }))
-  .then((facts) => facts.available === true, () => false);
+const facts = fetch(new URL("runtime.json", HOME))
+  .then((answer) => (answer.ok ? answer.json() : {}))
+  .catch(() => ({}));
+export const available = facts.then((found) => found.available === true);
 
-let worker = null, starting = null, next = 1, current = "off";
+const TICKET = "dpnotes-python"; // the name of this tab's Python; where it is, pages start early
+const PATIENCE = 2000; // ms for a shared worker to let go of what it runs
+
+let worker = null, // a worker, or the port of a shared one
+  leash = "",
+  leaving = null,
+  starting = null,
+  next = 1,
+  current = "off";
 const waiting = new Map(); // id of a request: {resolve, reject, onOutput, onProgress}
 const listeners = new Set();
 const watchers = new Set(); // all who want to see the progress of a start
@@ -44,8 +64,11 @@ function become(state) {
   listeners.forEach((listener) => listener(state));
 }
 
-function end(error) {
-  if (worker) worker.terminate();
+// Python is gone for this page: terminated, or let go of so that it can be had again.
+function end(error, dead = error instanceof Broken) {
+  if (worker?.terminate) worker.terminate();
+  else if (worker) leaving = leave(worker, dead);
+  if (dead) forget();
   worker = starting = null;
   const cut = [...waiting.values()];
   waiting.clear();
@@ -53,14 +76,66 @@ function end(error) {
   cut.forEach((request) => request.reject(error));
 }
 
+// A page that the browser keeps for the way back would go on holding what is running.
+addEventListener("pagehide", () => {
+  if (current === "busy") end(new Stopped("stopped: the page was left"));
+});
+
+async function leave(port, dead) {
+  URL.revokeObjectURL(leash);
+  const left = new Promise((resolve) => {
+    port.onmessage = ({ data }) => data.type === "left" && resolve(true);
+    setTimeout(resolve, PATIENCE, false);
+  });
+  port.postMessage({ action: "leave" });
+  if (!dead && (await left)) return;
+  port.postMessage({ action: "close" });
+  forget();
+}
+
+function forget() {
+  try {
+    sessionStorage.removeItem(TICKET);
+  } catch {
+    /* a browser that keeps nothing */
+  }
+}
+
+function ticket() {
+  try {
+    if (!sessionStorage.getItem(TICKET))
+      sessionStorage.setItem(TICKET, `${Date.now()}-${Math.random()}`);
+    return sessionStorage.getItem(TICKET);
+  } catch {
+    return "";
+  }
+}
+
+function outlives() {
+  let asked = false;
+  const options = {
+    get extendedLifetime() {
+      asked = true;
+      return false;
+    },
+  };
+  try {
+    new SharedWorker("data:text/javascript,close()", options);
+  } catch {
+    return false;
+  }
+  return asked;
+}
+
 function hear({ data }) {
   const request = waiting.get(data.id);
   if (data.type === "progress") {
     const tell = (watcher) => watcher(data.text, data.fraction);
     if (starting) watchers.forEach(tell);
-    else if (request && request.onProgress) tell(request.onProgress);
+    else if (request?.onProgress) tell(request.onProgress);
     return;
   }
+  if (data.type === "taken") return end(new Stopped("another page of this tab has Python now"));
   if (data.type === "loaded") return keepOffline(data.files);
   if (!request) return data.fatal ? end(new Broken(data.message)) : undefined;
   if (data.type === "output") {
@@ -80,19 +155,21 @@ function hear({ data }) {
 // What was loaded once is there without network; and whoever runs cells gets all pages, unless
 // they asked their browser to save data.
 function keepOffline(files) {
-  if (!navigator.serviceWorker || !navigator.serviceWorker.controller) return;
-  const saving = navigator.connection && navigator.connection.saveData;
-  import("./offline.js").then(({ keep }) => {
-    keep(files.map((file) => `_run/pyodide/${file}`));
-    if (!saving) keep("book");
-  }).catch(() => {});
+  if (!navigator.serviceWorker?.controller) return;
+  const saving = navigator.connection?.saveData;
+  import("./offline.js")
+    .then(({ keep }) => {
+      keep(files.map((file) => `_run/pyodide/${file}`));
+      if (!saving) keep("book");
+    })
+    .catch(() => {});
 }
 
 function ask(action, message = {}, { onOutput, onProgress } = {}) {
   return new Promise((resolve, reject) => {
     const id = next++;
     waiting.set(id, { resolve, reject, onOutput, onProgress });
-    worker.postMessage({ ...message, id, action });
+    worker.postMessage({ ...message, id, action, leash });
   });
 }
 
@@ -109,12 +186,8 @@ async function boot(modules) {
   become("starting");
   starting = (async () => {
     if (!(await available)) throw new Broken("this copy of the book was built without Python");
-    worker = new Worker(new URL("worker.js", HOME), { type: "module", name: "Python of this page" });
-    worker.onmessage = hear;
-    worker.onerror = (event) => {
-      event.preventDefault();
-      end(new Broken(event.message || "the worker that runs Python could not be loaded"));
-    };
+    await leaving;
+    await connect();
     await ask("start", { modules });
   })();
   try {
@@ -126,6 +199,20 @@ async function boot(modules) {
   } finally {
     starting = null;
   }
+}
+
+async function connect() {
+  const name = `${ticket()} ${(await facts).files.dpnotes}`;
+  const script = new URL("worker.js", HOME);
+  const options = { type: "module", name, extendedLifetime: true };
+  const made = outlives() ? new SharedWorker(script, options) : new Worker(script, options);
+  worker = made.port || made;
+  if (made.port) leash = URL.createObjectURL(new Blob(["on"]));
+  worker.onmessage = hear;
+  made.onerror = (event) => {
+    event.preventDefault();
+    end(new Broken(event.message || "the worker that runs Python could not be loaded"));
+  };
 }
 
 export async function run(code, { onOutput, onProgress, packages = [], name = "" } = {}) {

@@ -204,6 +204,13 @@ def run(code, name="", tell=None):
     return json.dumps({"ok": error is None, "outputs": _outputs, "error": error})
 
 
+def warm(names):
+    """Import modules before a cell does; what cannot be imported is the cell's affair."""
+    for name in names:
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
+
+
 def imported(code):
     """Dotted names that the code imports, so that their packages can be loaded first."""
     try:

@@ -2,13 +2,14 @@
 // file at the top of the site and fills in what it knows of its files.
 //
 // Pages and their assets come from the network first, so that nobody reads an old page; without an
-// answer, from what is kept. The files of Python are large and named with their hash: kept ones first.
+// answer, from what is kept. The files of Python are large and named with their hash: kept ones
+// first.
 const VERSION = "@VERSION@";
 const BOOK = /*@BOOK@*/ []; // paths of pages, styles, scripts, fonts
 const SHELL = /*@SHELL@*/ []; // those that every page needs, and search
 const PYTHON = /*@PYTHON@*/ {}; // path of a file of Python: its hash
 
-const KEPT = "dpnotes-book-" + VERSION;
+const KEPT = `dpnotes-book-${VERSION}`;
 const LIBRARY = "dpnotes-python";
 const PATIENCE = 4000; // ms for the network, where a kept copy could do
 const HOME = self.registration.scope;
@@ -24,7 +25,8 @@ async function begin() {
   await self.clients.claim();
   const library = await caches.open(LIBRARY);
   const wanted = new Set(Object.keys(PYTHON).map(keyOf));
-  for (const request of await library.keys()) if (!wanted.has(request.url)) await library.delete(request);
+  for (const request of await library.keys())
+    if (!wanted.has(request.url)) await library.delete(request);
 }
 
 self.addEventListener("fetch", (event) => {
@@ -57,7 +59,10 @@ async function fromNetwork(request, path) {
   const asked = fetch(request).then(async (answer) => {
     if (answer.ok && answer.type === "basic" && !answer.redirected) {
       const copy = answer.clone();
-      caches.open(KEPT).then((cache) => cache.put(HOME + path, copy)).catch(() => {});
+      caches
+        .open(KEPT)
+        .then((cache) => cache.put(HOME + path, copy))
+        .catch(() => {});
     }
     return answer;
   });
@@ -77,7 +82,8 @@ self.addEventListener("message", (event) => {
 
 async function keepAll(paths, what, port) {
   const todo = paths.filter((path) => PYTHON[path] || known.has(path));
-  let done = 0, failed = 0;
+  let done = 0,
+    failed = 0;
   const next = async () => {
     for (let path = todo.pop(); path !== undefined; path = todo.pop()) {
       await keepOne(path).catch(() => failed++);
@@ -89,7 +95,10 @@ async function keepAll(paths, what, port) {
 }
 
 async function keepOne(path) {
-  if (PYTHON[path]) return fromLibrary(path).then((answer) => { if (!answer.ok) throw new Error(path); });
+  if (PYTHON[path])
+    return fromLibrary(path).then((answer) => {
+      if (!answer.ok) throw new Error(path);
+    });
   const cache = await caches.open(KEPT);
   if (await cache.match(HOME + path)) return;
   const answer = await fetch(HOME + path);

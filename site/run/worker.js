@@ -1,4 +1,5 @@
-// The worker in which Python runs. It loads nothing but files of this site.
+// The worker in which Python runs: of one page, or shared by the pages of a visit one after the
+// other (see python.js). It loads nothing but files of this site.
 import { loadPyodide } from "./pyodide/pyodide.mjs";
 
 const HOME = new URL("./", import.meta.url);
@@ -7,7 +8,28 @@ const loaded = new Set();
 let facts, python, shell;
 let id = 0; // of the request that is being answered
 
-const say = (type, more) => postMessage({ id, type, ...more });
+let page = self; // whom we answer: of a shared worker the page that came last
+let leash = ""; // an address that is there as long as that page wants its answer
+let looked = 0;
+
+const say = (type, more) => page.postMessage({ id, type, ...more });
+
+// Python reads this every few steps; 2 interrupts it, as Ctrl-C does.
+const signal = {
+  get 0() {
+    if (!leash || Date.now() - looked < 300) return 0;
+    looked = Date.now();
+    const request = new XMLHttpRequest();
+    request.open("GET", leash, false);
+    try {
+      request.send();
+      return 0;
+    } catch {
+      return 2;
+    }
+  },
+  set 0(_) {},
+};
 
 // Every fetch is counted, for the bar that the reader sees.
 const progress = { got: 0, expected: 1, text: "" };
@@ -30,14 +52,27 @@ function count(bytes) {
 
 // Pyodide waits for ever for a file that does not come: then it is over, and the page is told.
 const fail = (message) => say("failed", { message, fatal: true });
-self.addEventListener("unhandledrejection", ({ reason }) => fail(String((reason && reason.message) || reason)));
+self.addEventListener("unhandledrejection", ({ reason }) =>
+  fail(String(reason?.message || reason)),
+);
+if (self.onconnect !== undefined) self.addEventListener("error", ({ message }) => fail(message));
 
 self.fetch = async (...request) => {
-  const name = String(request[0].url || request[0]).split("/").pop();
-  const answer = await plainFetch(...request).catch((error) => { fail(`${name} could not be fetched`); throw error; });
+  const name = String(request[0].url || request[0])
+    .split("/")
+    .pop();
+  const answer = await plainFetch(...request).catch((error) => {
+    fail(`${name} could not be fetched`);
+    throw error;
+  });
   if (!answer.ok) fail(`${name} could not be fetched (${answer.status})`);
   if (!answer.ok || !answer.body) return answer;
-  const counted = new TransformStream({ transform(chunk, out) { count(chunk.length); out.enqueue(chunk); } });
+  const counted = new TransformStream({
+    transform(chunk, out) {
+      count(chunk.length);
+      out.enqueue(chunk);
+    },
+  });
   const { status, statusText, headers } = answer;
   return new Response(answer.body.pipeThrough(counted), { status, statusText, headers });
 };
@@ -62,7 +97,8 @@ function packagesOf(modules) {
   return [...found].filter((name) => !loaded.has(name));
 }
 
-const megabytes = (files) => Math.ceil(files.reduce((sum, name) => sum + facts.bytes[name], 0) / 1e6);
+const megabytes = (files) =>
+  Math.ceil(files.reduce((sum, name) => sum + facts.bytes[name], 0) / 1e6);
 
 function announce(packages, core = []) {
   const files = [...core, ...packages.map((name) => facts.files[name])];
@@ -75,39 +111,61 @@ function note(packages, core = false) {
   const failed = packages.filter((name) => !there.has(name.toLowerCase()));
   if (failed.length) throw new Error(`could not load ${failed.join(", ")}`);
   packages.forEach((name) => loaded.add(name));
-  say("loaded", { files: [...(core ? ["pyodide.mjs", ...CORE] : []), ...packages.map((name) => facts.files[name])] });
+  say("loaded", {
+    files: [
+      ...(core ? ["pyodide.mjs", ...CORE] : []),
+      ...packages.map((name) => facts.files[name]),
+    ],
+  });
 }
 
 async function load(packages) {
   if (!packages.length) return;
   announce(packages);
-  await python.loadPackage(packages, { messageCallback() {}, errorCallback() {}, checkIntegrity: true });
+  await python.loadPackage(packages, {
+    messageCallback() {},
+    errorCallback() {},
+    checkIntegrity: true,
+  });
   note(packages);
 }
 
 async function start({ modules }) {
-  if (shell) return {};
+  if (shell) {
+    shell.fresh();
+    await load(packagesOf(modules));
+    shell.warm(modules);
+    return {};
+  }
   facts = await (await plainFetch(new URL("runtime.json", HOME))).json();
   const base = new URL("pyodide/", HOME).href;
   const source = plainFetch(new URL("shell.py", HOME)).then((answer) => answer.text());
   const packages = packagesOf([...facts.always, ...modules]);
   announce(packages, CORE);
   python = await loadPyodide({
-    indexURL: base, packageBaseUrl: base, cdnUrl: base, lockFileURL: `${base}pyodide-lock.json`, packages,
+    indexURL: base,
+    packageBaseUrl: base,
+    cdnUrl: base,
+    lockFileURL: `${base}pyodide-lock.json`,
+    packages,
     env: { HOME: "/home/pyodide", MPLBACKEND: "agg", OMP_NUM_THREADS: "1" },
   });
+  python.setInterruptBuffer(signal);
   note(packages, true);
   say("progress", { text: "Starting", fraction: 1 });
   python.FS.mkdirTree("/page");
   python.FS.writeFile("/page/page_shell.py", await source);
   python.runPython("import sys; sys.path.insert(0, '/page'); import dpnotes, page_shell");
   shell = python.pyimport("page_shell");
+  shell.warm(modules);
   return {};
 }
 
 async function run({ code, packages, name }) {
   await load(packagesOf([...JSON.parse(shell.imported(code)), ...packages]));
-  return JSON.parse(shell.run(code, name, (output) => say("output", { output: JSON.parse(output) })));
+  return JSON.parse(
+    shell.run(code, name, (output) => say("output", { output: JSON.parse(output) })),
+  );
 }
 
 async function call({ name, args }) {
@@ -123,13 +181,36 @@ function reset() {
 const ACTIONS = { start, run, call, reset };
 
 let last = Promise.resolve();
-onmessage = ({ data }) => {
-  last = last.then(async () => {
-    id = data.id;
-    try {
-      say("done", { result: await ACTIONS[data.action](data) });
-    } catch (error) {
-      say("failed", { message: String((error && error.message) || error), fatal: !shell || !python || error instanceof WebAssembly.RuntimeError || /fatal/i.test(String(error)) });
-    }
-  });
-};
+
+function listen(to) {
+  to.onmessage = ({ data }) => {
+    if (data.action === "close") self.close();
+    else last = last.then(() => answer(to, data));
+  };
+}
+
+async function answer(asker, data) {
+  if (asker !== page) return;
+  ({ id, leash } = data);
+  if (data.action === "leave") return say("left");
+  try {
+    say("done", { result: await ACTIONS[data.action](data) });
+  } catch (error) {
+    say("failed", {
+      message: String(error?.message || error),
+      fatal:
+        !shell ||
+        !python ||
+        error instanceof WebAssembly.RuntimeError ||
+        /fatal/i.test(String(error)),
+    });
+  }
+}
+
+if (self.onconnect === undefined) listen(self);
+else
+  self.onconnect = ({ ports: [port] }) => {
+    if (page !== self) page.postMessage({ type: "taken" });
+    page = port;
+    listen(port);
+  };

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.stats import laplace, norm
 
 import dpnotes as dp
+from dpnotes.chapters import gaussian
 
 from .spec import (
     Axis,
@@ -27,6 +28,29 @@ from .spec import (
 Pair = namedtuple("Pair", "noise label scales start law delta verdict")
 
 
+def pair_panels(limit):
+    """What its plot shows."""
+    return [
+        Panel(
+            Axis("published number y", -6, 7, ticks(-6, -4, -2, 0, 2, 4, 6)),
+            Axis("density", *limit, ticks(0, 0.2, 0.4, 0.6, 0.8, 1)),
+            [
+                area(
+                    "y",
+                    "covered scale epsilon",
+                    "p scale",
+                    color=1,
+                    opacity=0.6,
+                    label="area δ: p above e^ε q",
+                ),
+                line("y", "q scale", color=2, label="q"),
+                line("y", "covered scale epsilon", color=2, dash="5 3", label="e^ε q"),
+                line("y", "p scale", color=0, label="p"),
+            ],
+        )
+    ]
+
+
 def pair(kind):
     """Two densities at distance 1, p around 1 and q around 0, and the part of p above e^eps q."""
     epsilon = np.arange(0, 3.01, 0.25)
@@ -43,19 +67,7 @@ def pair(kind):
             Control("scale", kind.label, says(kind.scales, 2), kind.start),
             Control("epsilon", "ε", [f"{e:.2f}" for e in epsilon], 4),
         ],
-        panels=[
-            Panel(
-                Axis("published number y", -6, 7, ticks(-6, -4, -2, 0, 2, 4, 6)),
-                Axis("density", *limit, ticks(0, 0.2, 0.4, 0.6, 0.8, 1)),
-                [
-                    area("y", "covered scale epsilon", "p scale", color=1, opacity=0.6,
-                         label="area δ: p above e^ε q"),
-                    line("y", "q scale", color=2, label="q"),
-                    line("y", "covered scale epsilon", color=2, dash="5 3", label="e^ε q"),
-                    line("y", "p scale", color=0, label="p"),
-                ],
-            )
-        ],
+        panels=pair_panels(limit),
         says="{sentence scale epsilon}",
         data={
             "y": y.tolist(),
@@ -94,7 +106,7 @@ def gaussian_pair():
     """Approximate DP: the area shrinks and never is zero."""
 
     def verdict(sigma, epsilon, delta):
-        tail = dp.gaussian_loss_tail(sigma, epsilon)
+        tail = gaussian.loss_tail(sigma, epsilon)
         return (
             f"Noise σ = {say(sigma, 2)}, ε = {epsilon:.2f}: the shaded area is "
             f"δ = {say(delta)}, not 0. The loss exceeds ε with the larger probability {say(tail)}."
@@ -102,6 +114,21 @@ def gaussian_pair():
 
     scales = (0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
     return pair(Pair("Gaussian", "Noise σ", scales, 2, norm, dp.gaussian_delta, verdict))
+
+
+def gaussian_profile_panels():
+    """What its plot shows."""
+    return [
+        Panel(
+            Axis("ε", 0, 4, ticks(0, 1, 2, 3, 4)),
+            Axis("δ", 1e-10, 1, decades(-10, 0, 2), log=True),
+            [
+                line("epsilon", "tail sigma", color=1, dash="6 3", label="tail Pr[L > ε]"),
+                line("epsilon", "profile sigma", color="ink", width=2.4, label="exact δ(ε)"),
+                dots(1, 1e-5, color=3, size=5.5, label="promised: ε = 1, δ = 10⁻⁵"),
+            ],
+        )
+    ]
 
 
 @figure
@@ -112,7 +139,7 @@ def gaussian_profile():
                       4.845, 5, 5.5, 6, 7, 8])  # fmt: skip
     epsilon = np.linspace(0, 4, 81)
     column = sigma[:, None]
-    at_one, tail = dp.gaussian_delta(sigma, 1.0), dp.gaussian_loss_tail(sigma, 1.0)
+    at_one, tail = dp.gaussian_delta(sigma, 1.0), gaussian.loss_tail(sigma, 1.0)
     needed = np.array([dp.gaussian(sigma=float(s)).epsilon(1e-5) for s in sigma])
     verdict = [
         "The promise is kept, and the tail shows it." if t <= 1e-5
@@ -125,31 +152,14 @@ def gaussian_profile():
         alt="Delta, on a logarithmic axis, against epsilon from 0 to 4: the exact profile of the "
         "Gaussian mechanism, a falling curve, and above it the tail of the loss. A dot marks the "
         "promise epsilon 1, delta ten to the minus 5.",
-        controls=[
-            Control(
-                "sigma",
-                "Noise σ (sensitivity 1)",
-                [f"{s:g}" for s in sigma],
-                15,
-            )
-        ],
-        panels=[
-            Panel(
-                Axis("ε", 0, 4, ticks(0, 1, 2, 3, 4)),
-                Axis("δ", 1e-10, 1, decades(-10, 0, 2), log=True),
-                [
-                    line("epsilon", "tail sigma", color=1, dash="6 3", label="tail Pr[L > ε]"),
-                    line("epsilon", "profile sigma", color="ink", width=2.4, label="exact δ(ε)"),
-                    dots(1, 1e-5, color=3, size=5.5, label="promised: ε = 1, δ = 10⁻⁵"),
-                ],
-            )
-        ],
+        controls=[Control("sigma", "Noise σ (sensitivity 1)", [f"{s:g}" for s in sigma], 15)],
+        panels=gaussian_profile_panels(),
         says="σ = {sigma}: δ = {delta sigma} at ε = 1 (tail: {delta_tail sigma}), and "
         "ε = {needed sigma} at δ = 10⁻⁵. {verdict sigma}",
         data={
             "epsilon": table(epsilon),
             "profile": table(np.maximum(dp.gaussian_delta(column, epsilon), 1e-14), 3),
-            "tail": table(np.maximum(dp.gaussian_loss_tail(column, epsilon), 1e-14), 3),
+            "tail": table(np.maximum(gaussian.loss_tail(column, epsilon), 1e-14), 3),
             "delta": says(at_one),
             "delta_tail": says(tail),
             "needed": says(needed, 4),

@@ -3,6 +3,7 @@
 import numpy as np
 
 import dpnotes as dp
+from dpnotes.chapters import composition, renyi_dp, subsampling
 
 from .spec import (
     Axis,
@@ -23,21 +24,42 @@ from .spec import (
 )
 
 
+def composition_race_panels():
+    """What its plot shows."""
+    return [
+        Panel(
+            Axis("rounds k", 1, 10_000, decades(0, 4), log=True),
+            Axis("ε of k rounds, each 0.1-DP", 0.05, 1000, decades(-1, 3), log=True),
+            [
+                rule(x="rounds k", color="muted", dash="2 3"),
+                line("rounds", "basic", color=0, label="basic"),
+                line("rounds", "advanced delta", color=1, label="advanced, tight mean"),
+                line("rounds", "optimal delta", color="ink", width=2.4, label="optimal"),
+                dots("rounds k", "basic k", color=0),
+                dots("rounds k", "advanced delta k", color=1),
+                dots("rounds k", "optimal delta k", color="ink"),
+            ],
+        )
+    ]
+
+
+def race_verdict(a, b, o):
+    """Which of two bounds is smaller, and how far from the optimum."""
+    better = f"{'Basic' if b <= a else 'Advanced'} is the smaller of the two"
+    lost = min(a, b) / o - 1
+    return better + (
+        ", and optimal." if lost < 5e-4 else f", {say(lost, 2, percent=True)} above optimal."
+    )
+
+
 @figure
 def composition_race():
     """Basic, advanced and optimal composition of rounds with epsilon 0.1."""
     rounds = np.unique(np.round(np.geomspace(1, 10_000, 37)).astype(int))
     slack, epsilon = 10.0 ** np.arange(-2, -13, -1), 0.1
     basic = epsilon * rounds
-    advanced = np.array([dp.advanced_composition(epsilon, rounds, d) for d in slack])
-    best = each(lambda d, k: dp.optimal_composition(epsilon, int(k), d), slack, rounds)
-
-    def verdict(k, a, b, o):
-        better = f"{'Basic' if b <= a else 'Advanced'} is the smaller of the two"
-        lost = min(a, b) / o - 1
-        return better + (
-            ", and optimal." if lost < 5e-4 else f", {say(lost, 2, percent=True)} above optimal."
-        )
+    advanced = np.array([composition.advanced(epsilon, rounds, d) for d in slack])
+    best = each(lambda d, k: composition.optimal(epsilon, int(k), d), slack, rounds)
 
     return Slider(
         title="Basic, advanced and optimal composition",
@@ -50,21 +72,7 @@ def composition_race():
             ),
             Control("delta", "δ′ that may be spent", says(slack, 1), 4),
         ],
-        panels=[
-            Panel(
-                Axis("rounds k", 1, 10_000, decades(0, 4), log=True),
-                Axis("ε of k rounds, each 0.1-DP", 0.05, 1000, decades(-1, 3), log=True),
-                [
-                    rule(x="rounds k", color="muted", dash="2 3"),
-                    line("rounds", "basic", color=0, label="basic"),
-                    line("rounds", "advanced delta", color=1, label="advanced, tight mean"),
-                    line("rounds", "optimal delta", color="ink", width=2.4, label="optimal"),
-                    dots("rounds k", "basic k", color=0),
-                    dots("rounds k", "advanced delta k", color=1),
-                    dots("rounds k", "optimal delta k", color="ink"),
-                ],
-            )
-        ],
+        panels=composition_race_panels(),
         says="With k = {k} and δ′ = {delta}: basic ε = {say_basic k}, "
         "advanced {say_advanced delta k}, optimal {say_optimal delta k}. {verdict delta k}",
         data={
@@ -76,11 +84,28 @@ def composition_race():
             "say_advanced": says(advanced),
             "say_optimal": says(best),
             "verdict": [
-                [verdict(*row) for row in zip(rounds, a, basic, o, strict=True)]
+                [race_verdict(*row) for row in zip(a, basic, o, strict=True)]
                 for a, o in zip(advanced, best, strict=True)
             ],
         },
     )
+
+
+def amplification_panels():
+    """What its plot shows."""
+    return [
+        Panel(
+            Axis("ε on the sample", 0.01, 12, decades(-2, 1), log=True),
+            Axis("ε′ for all the data", 1e-6, 20, decades(-6, 1), log=True),
+            [
+                line("fine", "fine", color="muted", width=1.2, label="without sampling"),
+                line("fine", "straight rate", color=1, dash="6 3", label="the guess r ε"),
+                line("fine", "curve rate", color=0, width=2.2, label="ε′ = ln(1 + r(e^ε − 1))"),
+                rule(x="epsilons epsilon", color="muted", dash="2 3"),
+                dots("epsilons epsilon", "after rate epsilon", color=0, size=5.5),
+            ],
+        )
+    ]
 
 
 @figure
@@ -91,7 +116,9 @@ def amplification():
         [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12]
     )
     fine = np.array(table(np.geomspace(0.01, 12, 61)))
-    after, curve = (each(lambda r, e: dp.amplification(e, r)[0], rate, x) for x in (epsilon, fine))
+    after, curve = (
+        each(lambda r, e: subsampling.amplification(e, r)[0], rate, x) for x in (epsilon, fine)
+    )
     guess = rate[:, None] * epsilon
     return Slider(
         title="Amplification by subsampling",
@@ -102,19 +129,7 @@ def amplification():
             Control("rate", "Sampling rate r", says(rate, 1), int(np.searchsorted(rate, 0.01))),
             Control("epsilon", "ε on the sample", says(epsilon, 2), 8),
         ],
-        panels=[
-            Panel(
-                Axis("ε on the sample", 0.01, 12, decades(-2, 1), log=True),
-                Axis("ε′ for all the data", 1e-6, 20, decades(-6, 1), log=True),
-                [
-                    line("fine", "fine", color="muted", width=1.2, label="without sampling"),
-                    line("fine", "straight rate", color=1, dash="6 3", label="the guess r ε"),
-                    line("fine", "curve rate", color=0, width=2.2, label="ε′ = ln(1 + r(e^ε − 1))"),
-                    rule(x="epsilons epsilon", color="muted", dash="2 3"),
-                    dots("epsilons epsilon", "after rate epsilon", color=0, size=5.5),
-                ],
-            )
-        ],
+        panels=amplification_panels(),
         says="At rate r = {rate}, ε = {epsilon} becomes ε′ = {say_after rate epsilon}. The guess "
         "is r ε = {say_guess rate epsilon}, and the truth {ratio rate epsilon} times as much.",
         data={
@@ -130,6 +145,26 @@ def amplification():
     )
 
 
+def renyi_orders_panels(limit):
+    """What its plot shows."""
+    return [
+        Panel(
+            Axis("order α", 2, 200, ticks(2, 5, 10, 20, 50, 100, 200), log=True),
+            Axis("ε at δ = 10⁻⁵", *limit, ticks(0, 0.5, 1, 1.5, 2, 2.5, 3)),
+            [
+                area("orders", 0, "spent k", color=2, label="spent: k D_α"),
+                area("orders", "spent k", "classic k", color=1, label="price: ln(1/δ)/(α − 1)"),
+                line("orders", "classic k", color=1, label="classic ε: the sum"),
+                line("orders", "improved k", color=0, dash="6 3", label="improved"),
+                rule(y="exact k", color="ink", label="exact"),
+                rule(x="orders order", color="muted", dash="2 3"),
+                dots("best k", "least k", color="ink", size=4, label="best order"),
+                dots("orders order", "classic k order", color=1, size=5.5),
+            ],
+        )
+    ]
+
+
 @figure
 def renyi_orders():
     """The classic conversion at each order: what was spent, and the price of the conversion."""
@@ -137,11 +172,9 @@ def renyi_orders():
     order = np.unique(np.round(np.geomspace(2, 200, 45)).astype(int))
     delta, limit = 1e-5, (0, 3)
     step = dp.subsample(dp.gaussian(4.0), 0.01)
-    spent = steps[:, None] * dp.rdp_subsampled_gaussian(4.0, 0.01, order)
-    classic, improved = (
-        dp.rdp_to_dp(order, spent, delta),
-        dp.rdp_to_dp_improved(order, spent, delta),
-    )
+    spent = steps[:, None] * renyi_dp.subsampled_gaussian(4.0, 0.01, order)
+    classic = dp.rdp_to_dp(order, spent, delta)
+    improved = dp.rdp_to_dp_improved(order, spent, delta)
     exact = np.array([step.compose(int(k)).epsilon(delta) for k in steps])
     best = classic.argmin(1)
     return Slider(
@@ -153,23 +186,7 @@ def renyi_orders():
             Control("order", "Order α", [f"{a}" for a in order], int(np.searchsorted(order, 8))),
             Control("k", "Steps k", [f"{k:,}" for k in steps], 4),
         ],
-        panels=[
-            Panel(
-                Axis("order α", 2, 200, ticks(2, 5, 10, 20, 50, 100, 200), log=True),
-                Axis("ε at δ = 10⁻⁵", *limit, ticks(0, 0.5, 1, 1.5, 2, 2.5, 3)),
-                [
-                    area("orders", 0, "spent k", color=2, label="spent: k D_α"),
-                    area("orders", "spent k", "classic k", color=1,
-                         label="price: ln(1/δ)/(α − 1)"),
-                    line("orders", "classic k", color=1, label="classic ε: the sum"),
-                    line("orders", "improved k", color=0, dash="6 3", label="improved"),
-                    rule(y="exact k", color="ink", label="exact"),
-                    rule(x="orders order", color="muted", dash="2 3"),
-                    dots("best k", "least k", color="ink", size=4, label="best order"),
-                    dots("orders order", "classic k order", color=1, size=5.5),
-                ],
-            )
-        ],
+        panels=renyi_orders_panels(limit),
         says="{k} steps at α = {order}: {say_spent k order} spent and a price of "
         "{say_price order} make ε = {say_classic k order}. The best order here, {say_best k}, "
         "gives {say_least k}; exact is {say_exact k}.",

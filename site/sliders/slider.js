@@ -12,7 +12,8 @@ const dpnSliders = {
 
   wake(figure, spec) {
     const inputs = [...figure.querySelectorAll("input")];
-    const sentence = figure.querySelector(".dpn-slider-says"), drawings = figure.querySelectorAll("figure > svg");
+    const sentence = figure.querySelector(".dpn-slider-says"),
+      drawings = figure.querySelectorAll("figure > svg");
     const show = () => {
       const at = Object.fromEntries(inputs.map((input) => [input.name, Number(input.value)]));
       for (const svg of drawings) svg.innerHTML = dpnSlider.draw(spec, at, svg.dataset.size);
@@ -40,12 +41,15 @@ const dpnSliders = {
 };
 
 {
-  const near = new IntersectionObserver((entries) => {
-    for (const { isIntersecting, target } of entries) {
-      if (!isIntersecting) continue;
-      near.unobserve(target);
-      dpnSliders.load(target);
-    }
-  }, { rootMargin: "800px" });
+  const near = new IntersectionObserver(
+    (entries) => {
+      for (const { isIntersecting, target } of entries) {
+        if (!isIntersecting) continue;
+        near.unobserve(target);
+        dpnSliders.load(target);
+      }
+    },
+    { rootMargin: "800px" },
+  );
   document.querySelectorAll(".dpn-slider").forEach((figure) => near.observe(figure));
 }

@@ -3,8 +3,9 @@
 import numpy as np
 
 import dpnotes as dp
-from dpnotes import experiments, surveys
-from dpnotes.accountant import contour
+from dpnotes.accountant.tilts import cumulant
+from dpnotes.chapters import erm
+from dpnotes.chapters.erm import surveys
 
 from .spec import (
     Axis,
@@ -29,10 +30,10 @@ SHOWN, TOP = 40.0, 200.0
 
 
 def integrand(loss, epsilon, c, y):
-    """Re exp(K(z) - epsilon z) / (z (z+1)) / 2 pi on the line z = c + iy, y >= 0 increasing."""
+    """Re exp(K(z) - epsilon z) / (z (z+1)) / 2 pi on the line z = c + iy, for y = 0, h, 2h, ..."""
     z = c + 1j * y
-    height = contour.total_at(loss, c) - epsilon * c
-    along = sum(k * step.line(c, y)[0] for step, k in loss)
+    height = cumulant(loss, c)[0] - epsilon * c
+    along = sum(k * step.line(c, y[1], len(y))[0] for step, k in loss)
     return (np.exp(height + along - 1j * epsilon * y) / (z * (z + 1))).real / (2 * np.pi)
 
 
@@ -41,13 +42,35 @@ def both_ways(half, sign=1):
     return np.concatenate([sign * half[:0:-1], half])
 
 
-@figure
-def contour_nodes():
-    """The trapezoid rule on lines through the complex plane."""
-    run = dp.subsample(dp.gaussian(4.0), 0.01).compose(10_000)
-    epsilon, loss, limit = run.epsilon(1e-5), run._parts, (-2.5, 5.5)
-    y = np.linspace(0, SHOWN, 81)
-    curves = [both_ways(integrand(loss, epsilon, c, y)) for c in LINES]
+def contour_nodes_panels(height, limit):
+    """What its plot shows."""
+    return [
+        Panel(
+            Axis("Re z", -4, 28, ticks(0, 8, 16, 24)),
+            Axis("Im z = y", *height, ticks(-40, -20, 0, 20, 40)),
+            [
+                rule(x="lines c", color=0),
+                dots("where c h", "nodes c h", color=1, size=3),
+                note("poles", 0, "× ×", color="ink", anchor="middle"),
+            ],
+            share=0.36,
+        ),
+        Panel(
+            Axis("y", *height, ticks(-40, -20, 0, 20, 40)),
+            Axis("integrand, in millionths", *limit, ticks(-2, 0, 2, 4)),
+            [
+                rule(y=0, color="muted"),
+                line("y", "curves c", color=0, label="integrand on the line"),
+                stems("nodes c h", "heights c h", color=1, width=1.4),
+                dots("nodes c h", "heights c h", color=1, size=3, label="nodes"),
+            ],
+            share=0.64,
+        ),
+    ]
+
+
+def contour_tables(run, loss, epsilon):
+    """Nodes, heights and a sentence for each line and step."""
     data = {name: [] for name in ("nodes", "where", "heights", "sentence")}
     for c in LINES:
         rows = {name: [] for name in data}
@@ -63,6 +86,17 @@ def contour_nodes():
             )
         for name, row in rows.items():
             data[name].append(row)
+    return data
+
+
+@figure
+def contour_nodes():
+    """The trapezoid rule on lines through the complex plane."""
+    run = dp.subsample(dp.gaussian(4.0), 0.01).compose(10_000)
+    epsilon, loss, limit = run.epsilon(1e-5), run._parts, (-2.5, 5.5)
+    y = np.linspace(0, SHOWN, 81)
+    curves = [both_ways(integrand(loss, epsilon, c, y)) for c in LINES]
+    data = contour_tables(run, loss, epsilon)
     height = (-SHOWN, SHOWN)
     return Slider(
         title="A contour and its nodes",
@@ -72,29 +106,7 @@ def contour_nodes():
             Control("c", "Place c of the line", [f"{c:g}" for c in LINES], LINES.index(16.0)),
             Control("h", "Step h between nodes", [f"{h:g}" for h in SPACINGS], SPACINGS.index(8.0)),
         ],
-        panels=[
-            Panel(
-                Axis("Re z", -4, 28, ticks(0, 8, 16, 24)),
-                Axis("Im z = y", *height, ticks(-40, -20, 0, 20, 40)),
-                [
-                    rule(x="lines c", color=0),
-                    dots("where c h", "nodes c h", color=1, size=3),
-                    note("poles", 0, "× ×", color="ink", anchor="middle"),
-                ],
-                share=0.36,
-            ),
-            Panel(
-                Axis("y", *height, ticks(-40, -20, 0, 20, 40)),
-                Axis("integrand, in millionths", *limit, ticks(-2, 0, 2, 4)),
-                [
-                    rule(y=0, color="muted"),
-                    line("y", "curves c", color=0, label="integrand on the line"),
-                    stems("nodes c h", "heights c h", color=1, width=1.4),
-                    dots("nodes c h", "heights c h", color=1, size=3, label="nodes"),
-                ],
-                share=0.64,
-            ),
-        ],
+        panels=contour_nodes_panels(height, limit),
         says="Line at c = {c}, step h = {h}: {sentence c h}",
         data={
             "lines": list(LINES),
@@ -124,8 +136,8 @@ def contour_sentence(ratio, nodes):
 # ---- accuracy against epsilon ----
 
 LEARNERS = (
-    ("on the answer, logistic", dp.output_perturbation, dp.logistic_loss),
-    ("in the question, Huber hinge", dp.objective_perturbation, dp.huber_loss),
+    ("on the optimum, logistic", erm.output_perturbation, erm.logistic_loss),
+    ("in the objective, Huber hinge", erm.objective_perturbation, erm.huber_loss),
 )
 ROWS, SPLITS = (44, 88, 177, 354, 708), 40
 BUDGETS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
@@ -135,7 +147,7 @@ def accuracies(fit, loss, rows, epsilon):
     """Accuracy on 236 voters of fits to `rows` of the others, one for each split."""
     x, vote = surveys.voters()
     rng = np.random.default_rng([rows, int(1000 * epsilon)])
-    options = experiments.public_options(fit, rows, x.shape[1], epsilon=epsilon)
+    options = erm.public_options(fit, rows, x.shape[1], epsilon=epsilon)
     right = np.empty(SPLITS)
     for split in range(SPLITS):
         order = np.random.default_rng(split).permutation(len(vote))
@@ -152,9 +164,29 @@ def without_privacy(rows):
     for split in range(SPLITS):
         order = np.random.default_rng(split).permutation(len(vote))
         learn, judge = order[:rows], order[708:]
-        theta = dp.risk_minimum(x[learn], vote[learn], regularization=1e-3)
+        theta = erm.risk_minimum(x[learn], vote[learn], regularization=1e-3)
         right.append(np.mean(x[judge] @ theta * vote[judge] > 0))
     return float(np.mean(right))
+
+
+def erm_accuracy_panels(limit):
+    """What its plot shows."""
+    return [
+        Panel(
+            Axis("ε", 0.04, 8, ticks(0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4), log=True),
+            Axis("accuracy on 236 other voters", *limit, ticks(0, 0.25, 0.5, 0.75, 1)),
+            [
+                rule(y="free n", color="muted", dash="6 3", label="no privacy"),
+                rule(y="majority", color="muted", dash="2 3", label="the larger party"),
+                dots("left epsilon", "answer n epsilon", color=0, size=2.2, opacity=0.5),
+                dots("right epsilon", "question n epsilon", color=1, size=2.2, opacity=0.5),
+                line("budgets", "answer_mean n", color=0, label=LEARNERS[0][0]),
+                line("budgets", "question_mean n", color=1, label=LEARNERS[1][0]),
+                dots("budgets epsilon", "answer_mean n epsilon", color=0),
+                dots("budgets epsilon", "question_mean n epsilon", color=1),
+            ],
+        )
+    ]
 
 
 @figure
@@ -178,25 +210,10 @@ def erm_accuracy():
             Control("epsilon", "ε (pure)", [f"{e:g}" for e in BUDGETS], BUDGETS.index(0.2)),
             Control("n", "Voters n to learn from", [f"{n}" for n in ROWS], 3),
         ],
-        panels=[
-            Panel(
-                Axis("ε", 0.04, 8, ticks(0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4), log=True),
-                Axis("accuracy on 236 other voters", *limit, ticks(0, 0.25, 0.5, 0.75, 1)),
-                [
-                    rule(y="free n", color="muted", dash="6 3", label="no privacy"),
-                    rule(y="majority", color="muted", dash="2 3", label="the larger party"),
-                    dots("left epsilon", "answer n epsilon", color=0, size=2.2, opacity=0.5),
-                    dots("right epsilon", "question n epsilon", color=1, size=2.2, opacity=0.5),
-                    line("budgets", "answer_mean n", color=0, label=LEARNERS[0][0]),
-                    line("budgets", "question_mean n", color=1, label=LEARNERS[1][0]),
-                    dots("budgets epsilon", "answer_mean n epsilon", color=0),
-                    dots("budgets epsilon", "question_mean n epsilon", color=1),
-                ],
-            )
-        ],
+        panels=erm_accuracy_panels(limit),
         says="{n} voters at ε = {epsilon}, nε = {product n epsilon}: mean accuracy "
-        "{say_answer n epsilon} with noise on the answer, {say_question n epsilon} with noise in "
-        "the question, {say_free n} without noise.",
+        "{say_answer n epsilon} with noise on the optimum, {say_question n epsilon} with noise in "
+        "the objective, {say_free n} without noise.",
         data={
             "budgets": list(BUDGETS),
             "left": table(np.outer(budgets / 1.15, np.ones(SPLITS)), 3),

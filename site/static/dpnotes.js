@@ -1,43 +1,60 @@
 // Small comforts; every page is complete without them.
 
 // Boxes that scroll sideways can be reached and scrolled with the keyboard, and say what they are.
-const BOXES = { ".math-scroll": "Equation", ".bd-article pre": "Code", ".cell_output:not(.run-output), .cell_output .output": "Output", ".pst-scrollable-table-container": "Table" };
+const BOXES = {
+  ".math-scroll": "Equation",
+  ".bd-article pre": "Code",
+  ".cell_output:not(.run-output), .cell_output .output": "Output",
+  ".pst-scrollable-table-container": "Table",
+};
 
-function markScrollingBoxes() {
-  for (const [selector, name] of Object.entries(BOXES)) {
-    for (const box of document.querySelectorAll(selector)) {
-      const scrolls = box.scrollWidth > box.clientWidth + 1;
-      for (const [key, value] of [["tabindex", "0"], ["role", "group"], ["aria-label", `${name}, scrolls sideways`]]) {
-        if (scrolls) box.setAttribute(key, value);
-        else box.removeAttribute(key);
-      }
-    }
+function mark(box, scrolls) {
+  const [, name] = Object.entries(BOXES).find(([selector]) => box.matches(selector));
+  const wanted = { tabindex: "0", role: "group", "aria-label": `${name}, scrolls sideways` };
+  for (const [key, value] of Object.entries(wanted)) {
+    if (scrolls) box.setAttribute(key, value);
+    else box.removeAttribute(key);
   }
 }
+
+// The browser reports each box once it is laid out, and again when it changes: nothing is measured
+// that is folded, and nothing is laid out in order to be measured.
+const watcher = new ResizeObserver((entries) => {
+  entries
+    .filter(({ target: box }) => box.isConnected)
+    .map(({ target: box }) => [box, box.scrollWidth > box.clientWidth + 1])
+    .filter(([box, scrolls]) => scrolls !== (box.getAttribute("tabindex") === "0"))
+    .forEach(([box, scrolls]) => mark(box, scrolls));
+});
+document.fonts.ready.then(() => {
+  for (const box of document.querySelectorAll(Object.keys(BOXES).join())) watcher.observe(box);
+});
 
 // A link into a folded block opens it.
 function openTarget() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  const folded = target && target.closest("details:not([open])");
+  const folded = target?.closest("details:not([open])");
   if (!folded) return;
   folded.open = true;
   target.scrollIntoView();
 }
 
-window.addEventListener("load", markScrollingBoxes);
-window.addEventListener("resize", markScrollingBoxes);
-document.fonts.ready.then(markScrollingBoxes);
-document.addEventListener("toggle", markScrollingBoxes, true);
 window.addEventListener("load", openTarget);
 window.addEventListener("hashchange", openTarget);
 
-// Print shows what is folded.
+// Print shows what is folded, in dark ink on white paper.
 let closed = [];
+let theme = "light";
 window.addEventListener("beforeprint", () => {
+  theme = document.documentElement.dataset.theme;
+  document.documentElement.dataset.theme = "light";
   closed = [...document.querySelectorAll("details:not([open])")];
   closed.forEach((block) => (block.open = true));
 });
-window.addEventListener("afterprint", () => closed.forEach((block) => (block.open = false)));
+window.addEventListener("afterprint", () => {
+  document.documentElement.dataset.theme = theme;
+  closed.forEach((block) => (block.open = false));
+});
 
 // The page of claims: by words, chapter and slip.
 function filterClaims(form) {
@@ -48,7 +65,10 @@ function filterClaims(form) {
     let left = 0;
     for (const claim of group.querySelectorAll(".claim")) {
       const text = claim.textContent.toLowerCase();
-      const fits = here && (!form.slips.checked || claim.classList.contains("slip")) && words.every((word) => text.includes(word));
+      const fits =
+        here &&
+        (!form.slips.checked || claim.classList.contains("slip")) &&
+        words.every((word) => text.includes(word));
       claim.hidden = !fits;
       left += fits;
     }
