@@ -4,9 +4,14 @@ A test calls `at_most`, `equal` and `holds` instead of a bare ``assert``. Each c
 and notes what it saw for the running test; the `claims` and `errata` pages are drawn from that.
 """
 
+import dis
+import functools
+import inspect
 from contextlib import contextmanager
+from itertools import pairwise
 
 import numpy as np
+import pytest
 
 _running = None
 
@@ -20,6 +25,66 @@ def recording(record):
         yield record
     finally:
         _running = before
+
+
+def claim(*ids, of=None, wrong=()):
+    """A test of these entries of the ledger.
+
+    With `of`, a function (or a tuple of arguments), the test is a check that takes it first: it
+    must pass for `of` and fail for each planted mistake in `wrong`. The page of claims names what
+    the test calls of its chapter's room; if that is nothing, of other rooms, or of the package.
+    """
+
+    def marked(test):
+        found = {*used(test.__code__, test.__globals__), *filter(None, map(home, given(of)))}
+        file = test.__module__.split(".")[-1]
+        own = {name for name in found if file.startswith(f"test_{name.split('.')[-2]}")}
+        chapters = {name for name in found if ".chapters." in name}
+        by = sorted(".".join(name.split(".")[-2:]) for name in own or chapters or found)
+        return pytest.mark.claim(*ids, by=by)(test if of is None else tried(test))
+
+    def given(arguments):
+        return arguments if isinstance(arguments, tuple) else (arguments,)
+
+    def tried(check):
+        @functools.wraps(check)
+        def test(**fixtures):
+            check(*given(of), **fixtures)
+            for mistake in wrong:
+                must_fail(check, *given(mistake), **fixtures)
+
+        parameters = list(inspect.signature(check).parameters.values())[len(given(of)) :]
+        test.__signature__ = inspect.Signature(parameters)
+        return test
+
+    return marked
+
+
+def home(thing, room="", name=""):
+    """``dpnotes.chapters.room.name`` of something of the package, in rooms of one file or more."""
+    if inspect.isfunction(thing) or inspect.isclass(thing):
+        room, name = thing.__module__, thing.__name__
+    elif not type(thing).__module__.startswith("dpnotes"):
+        return None
+    parts = room.split(".")[: 3 if ".chapters." in room else 2]
+    return ".".join([*parts, name]) if parts[0] == "dpnotes" else None
+
+
+def used(code, names):
+    """What code names of dpnotes, in itself and through the helpers of its file."""
+    here = [names[name] for name in code.co_names if name in names]
+    dotted = [
+        (names.get(x.argval), y)
+        for x, y in pairwise(dis.get_instructions(code))
+        if x.opname == "LOAD_GLOBAL" and y.opname in ("LOAD_ATTR", "LOAD_METHOD")
+    ]
+    rooms = [(x, y.argval) for x, y in dotted if inspect.ismodule(x)]
+    found = {home(getattr(room, name, None), room.__name__, name) for room, name in rooms}
+    found |= {home(y) for x in here if isinstance(x, tuple) for y in x}
+    inner = [part for part in code.co_consts if inspect.iscode(part)]
+    inner += [x.__code__ for x in here if getattr(x, "__globals__", None) is names]
+    found |= {name for part in inner if part is not code for name in used(part, names)}
+    return found - {None}
 
 
 def at_most(smaller, larger, *, rtol=1e-12, atol=0.0):
@@ -69,6 +134,12 @@ def slip(claim, found):
     """Note for the errata page what the source's statement of `claim` gives when computed."""
     if _running is not None:
         _running.setdefault("slips", []).append([claim, found])
+
+
+def proved(text):
+    """Note for the claims page what was proved for every parameter of a box."""
+    if _running is not None:
+        _running.setdefault("proved", []).append(text)
 
 
 def _note(count, **found):

@@ -72,36 +72,19 @@ def without_formulas(path):
     return b"".join([*kept, page[place:]])
 
 
-MATHML = re.compile(rb"(<math\b[^>]*>).*?</math>", re.S)
-
-
-@functools.cache
-def only_drawn(path):
-    """A page whose formulas say `x` where readers of a screen hear them; what is seen stays."""
-    return MATHML.sub(rb"\1x</math>", Path(path).read_bytes())
-
-
 class Light(Quiet):
     """The same server of pages without formulas."""
-
-    changed = staticmethod(without_formulas)
 
     def send_head(self):
         path = self.translate_path(self.path)
         if not path.endswith(".html") or not os.path.isfile(path):
             return super().send_head()
-        page = self.changed(path)
+        page = without_formulas(path)
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
         self.send_header("Content-Length", str(len(page)))
         self.end_headers()
         return io.BytesIO(page)
-
-
-class Drawn(Light):
-    """The same server of pages with formulas to be seen only."""
-
-    changed = staticmethod(only_drawn)
 
 
 def served(handler):
@@ -125,9 +108,3 @@ def address():
 def light_address():
     """The site without its formulas, for tests of something else on its pages."""
     yield from served(Light)
-
-
-@pytest.fixture(scope="module")
-def drawn_address():
-    """The site with formulas to be seen only."""
-    yield from served(Drawn)

@@ -3,10 +3,6 @@
 It lays every message of a kernel out, with its figures, for a log that nobody keeps.
 """
 
-import sys
-
-sys.modules.setdefault("rfc3987_syntax", None)  # see site/no_grammar.py
-
-import nbval.kernel  # noqa: E402
+import nbval.kernel
 
 nbval.kernel.pformat = repr

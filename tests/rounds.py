@@ -6,13 +6,20 @@ import numpy as np
 from scipy.stats import binom
 
 import dpnotes as dp
+from dpnotes.chapters import composition
 from strategies import close_laws
 
+
+def quadratic(epsilon):
+    """A bound on the mean loss of a round."""
+    return epsilon**2 / 2
+
+
 MEANS = (
-    dp.kl_from_pure,
-    dp.kl_from_pure_quadratic,
-    dp.kl_from_pure_piecewise,
-    dp.kl_from_pure_exponential,
+    composition.kl_from_pure,
+    quadratic,
+    composition.kl_from_pure_piecewise,
+    composition.kl_from_pure_exponential,
 )
 
 
@@ -40,7 +47,7 @@ def approximate_tree(rng, epsilons, deltas, sizes, count):
 
 def joint(kernels):
     """Joint laws of `count` trees, flattened to (count, outcomes)."""
-    law = dp.adaptive_composition(*kernels)
+    law = composition.adaptive_law(*kernels)
     return law.reshape(law.shape[0], -1)
 
 
@@ -62,7 +69,15 @@ def coin_tail(epsilon, k, threshold):
     return binom.sf(first, k, 1 / (1 + np.exp(-epsilon)))
 
 
+def optimal_of_different(epsilons, target, deltas=0.0):
+    """The least delta at `target` of rounds that differ: the leaks, and the coins of all rounds."""
+    sizes, times = np.unique(epsilons, return_counts=True)
+    coins = [dp.randomized_response(e).compose(int(k)) for e, k in zip(sizes, times, strict=True)]
+    kept = np.log1p(-np.broadcast_to(deltas, np.shape(epsilons))).sum()
+    return -np.expm1(kept + np.log1p(-sum(coins[1:], coins[0]).delta(target)))
+
+
 def optimal(epsilon, k, target):
     """The least delta at `target` of each row."""
     rows = zip(epsilon, k, target, strict=True)
-    return np.array([dp.optimal_composition_delta(e, n, t) for e, n, t in rows])
+    return np.array([composition.optimal_delta(e, n, t) for e, n, t in rows])

@@ -1,7 +1,12 @@
-"""Random instances for property tests: pairs of finite laws, and parameters in log scale."""
+"""Random instances for property tests: pairs of finite laws, parameters in log scale, threads."""
+
+import threading
+import time
 
 import numpy as np
 from hypothesis import strategies as st
+
+from evidence import equal
 
 
 @st.composite
@@ -36,3 +41,57 @@ def close_laws(rng, epsilon, size, count):
         q * ((1 - share) / (q * ~rising).sum(1))[:, None],
     )
     return q * weight, q
+
+
+def score_pairs(rng, count, size, spread, width=4.0):
+    """Scores (count, size) on two neighbours whose changes lie in a random interval of `spread`."""
+    scores = rng.normal(size=(count, size)) * width
+    extreme = rng.random((count, size)) < 0.6
+    change = np.where(extreme, rng.integers(0, 2, (count, size)), rng.random((count, size)))
+    change[:, :2] = 0.0, 1.0
+    return scores, scores + spread * (change - rng.random((count, 1)))
+
+
+def stable_error(eta, m, delta):
+    """The error of an eta-TV-stable choice of query on m rows, but for probability delta."""
+    return eta + (2 * eta * m + 1) * np.sqrt(np.log(2 / delta) / (2 * m))
+
+
+def analysis_settings(rng, count):
+    """tau, k, m, delta with tau above the error of one fixed query, over many magnitudes."""
+    m = np.floor(10 ** rng.uniform(0, 9, count))
+    k = np.floor(10 ** rng.uniform(0, 5, count))
+    delta = 10 ** rng.uniform(-9, -0.01, count)
+    luck = np.sqrt(np.log(2 / delta) / (2 * m))
+    tau = luck * (1 + 10 ** rng.uniform(-3, 3, count))
+    keep = tau <= 1
+    return (x[keep] for x in (tau, k, m, delta, luck))
+
+
+def same_draws(system, stated, factor, seeds=300):
+    """With the same seed, `system(rng)` gives what `stated(factor, rng)` says, seed after seed."""
+    for seed in range(seeds):
+        found = system(np.random.default_rng(seed))
+        equal(found, stated(factor, np.random.default_rng(seed)), rtol=1e-9)
+
+
+def together(ask, threads=8):
+    """What `ask` returns to so many threads that start at once."""
+    meet, found = threading.Barrier(threads, timeout=60), []
+
+    def run():
+        meet.wait()
+        found.append(ask())
+
+    running = [threading.Thread(target=run) for _ in range(threads)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    return found
+
+
+def slowly(answer):
+    """Lets the other threads go on before this one does."""
+    time.sleep(0.005)
+    return answer

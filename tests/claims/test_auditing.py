@@ -1,18 +1,15 @@
-"""The claims of the chapter `auditing`.
-
-Coverage is summed exactly over all counts where it can be. The tests that simulate have fixed
-seeds and a false alarm of at most 1e-6 in all; planted invalid audits fail them.
-"""
+"""The claims of the chapter `auditing`: coverage is summed exactly over all counts."""
 
 from itertools import product
 
 import numpy as np
-import pytest
 from scipy import stats
 from scipy.special import ndtr, ndtri
 
 import dpnotes as dp
-from evidence import at_most, equal, holds, must_fail
+from boxes import expm1, for_all, log
+from dpnotes.chapters import auditing
+from evidence import at_most, claim, equal, must_fail
 
 
 def pmf(n, p):
@@ -20,7 +17,7 @@ def pmf(n, p):
     return stats.binom.pmf(np.arange(n + 1), n, np.asarray(p)[..., None])
 
 
-@pytest.mark.claim("X-clopper-pearson", by=("audit_bounds.clopper_pearson",))
+@claim("X-clopper-pearson")
 def test_bounds_of_a_chance_fail_as_rarely_as_stated():
     chances = np.r_[np.linspace(0, 1, 301), 1e-6, 1e-3, 0.999]
 
@@ -35,95 +32,84 @@ def test_bounds_of_a_chance_fail_as_rarely_as_stated():
         width = -ndtri(alarm) * np.sqrt(k / n * (1 - k / n) / n)
         return k / n - width, k / n + width
 
-    check(dp.clopper_pearson)
+    check(auditing.clopper_pearson)
     must_fail(check, wald)
-    must_fail(check, lambda k, n, alarm: dp.clopper_pearson(k, n, min(1.5 * alarm, 0.9)))
+    must_fail(check, lambda k, n, alarm: auditing.clopper_pearson(k, n, min(1.5 * alarm, 0.9)))
     for k, n in ((0, 9), (3, 1000), (9, 9)):  # SciPy's two-sided interval has half at each end
         theirs = stats.binomtest(k, n).proportion_ci(0.98, method="exact")
-        equal(dp.clopper_pearson(k, n, 0.01), theirs, rtol=1e-9)
-    low, high = dp.clopper_pearson(np.arange(1, 50), 50, 0.01)  # the chance at which so many, or
+        equal(auditing.clopper_pearson(k, n, 0.01), theirs, rtol=1e-9)
+    low, high = auditing.clopper_pearson(
+        np.arange(1, 50), 50, 0.01
+    )  # the chance at which so many, or
     equal(stats.binom.sf(np.arange(49), 50, low), 0.01, rtol=1e-9)  # more, have probability alarm
     equal(stats.binom.cdf(np.arange(1, 50), 50, high)[:-1], 0.01, rtol=1e-9)
     assert high[-1] < 1
 
 
-@pytest.mark.claim("X-audit", by=("audit_bounds.epsilon_from_counts",))
-def test_the_bound_on_epsilon_fails_as_rarely_as_stated():
-    """By summing over all pairs of counts, at the worst chances that (epsilon, delta) allows."""
-
-    def check(bound):
-        for n, alarm in ((1, 0.3), (40, 0.05), (120, 1e-5)):
-            k = np.arange(n + 1)
-            for epsilon, delta in product((0.0, 0.1, 1.0, 3.0), (0.0, 1e-3, 0.2)):
-                found = bound(k[:, None], k, n, delta, false_alarm=alarm)
-                q = np.array([1e-4, 0.01, 0.1, 0.4, 0.9])
-                p = np.minimum(np.exp(epsilon) * q + delta, 1.0)
-                wrong = np.einsum("ik,kl,il->i", pmf(n, p), found > epsilon, pmf(n, q))
-                at_most(wrong, alarm, rtol=1e-9)
-
-    check(dp.epsilon_from_counts)
-    must_fail(
-        check,
-        lambda k, other, n, d, false_alarm: dp.epsilon_from_counts(
-            k, other, n, 0.0, false_alarm=false_alarm
+@claim("X-audit")
+def test_what_an_audit_can_show_at_most_everywhere():
+    """All of n = 50 runs against none, x = log(2/alpha)/n."""
+    for_all(
+        r"$\ln\frac1{e^x - 1} \le \ln\frac1x$, $x = \frac1n\ln\frac2\alpha$",
+        (
+            lambda x: [
+                auditing.epsilon_from_counts(50, 0, 50, false_alarm=2 * np.exp(-50 * t)) for t in x
+            ],
+            lambda x: -log(expm1(x)),
         ),
-    )  # delta forgotten
-    must_fail(
-        check,
+        lambda x: -log(x),
+        {"x": (0.02, 0.69)},
+        too_low=[lambda x: -log(1.1 * x)],
+    )
+
+
+@claim(
+    "X-audit",
+    of=auditing.epsilon_from_counts,
+    wrong=[
+        lambda k, other, n, d, false_alarm: auditing.epsilon_from_counts(
+            k, other, n, 0.0, false_alarm=false_alarm
+        ),  # delta forgotten
         lambda k, other, n, d, false_alarm: np.log(
             np.maximum((k / n - d) / np.maximum(other / n, 1 / n), 1)
-        ),
-    )  # the estimate for the bound
+        ),  # the estimate for the bound
+    ],
+)
+def test_the_bound_on_epsilon_fails_as_rarely_as_stated(bound):
+    """By summing over all pairs of counts, at the worst chances that (epsilon, delta) allows."""
+    for n, alarm in ((1, 0.3), (40, 0.05), (120, 1e-5)):
+        k = np.arange(n + 1)
+        for epsilon, delta in product((0.0, 0.1, 1.0, 3.0), (0.0, 1e-3, 0.2)):
+            found = bound(k[:, None], k, n, delta, false_alarm=alarm)
+            q = np.array([1e-4, 0.01, 0.1, 0.4, 0.9])
+            p = np.minimum(np.exp(epsilon) * q + delta, 1.0)
+            wrong = np.einsum("ik,kl,il->i", pmf(n, p), found > epsilon, pmf(n, q))
+            at_most(wrong, alarm, rtol=1e-9)
 
 
-@pytest.mark.claim("X-audit", by=("audit_bounds.epsilon_from_counts",))
-def test_no_audit_finds_more_than_its_runs_allow():
-    def check(factor):
-        for n, alarm in product((1, 5, 100, 300), (0.5, 0.05, 1e-8)):
-            k, ceiling = np.arange(n + 1), np.log(factor * n / np.log(2 / alarm))
-            found = dp.epsilon_from_counts(k[:, None], k, n, false_alarm=alarm)
-            at_most(found, max(ceiling, 0.0), rtol=1e-9)
-            if n >= 100 and alarm > 1e-3:  # and it is nearly attained
-                at_most(ceiling - 0.1, found[n, 0])
-
-    check(1.0)
-    must_fail(check, 0.9)
+@claim("X-audit", of=1.0, wrong=[0.9])
+def test_no_audit_finds_more_than_its_runs_allow(factor):
+    for n, alarm in product((1, 5, 100, 300), (0.5, 0.05, 1e-8)):
+        k, ceiling = np.arange(n + 1), np.log(factor * n / np.log(2 / alarm))
+        found = auditing.epsilon_from_counts(k[:, None], k, n, false_alarm=alarm)
+        at_most(found, max(ceiling, 0.0), rtol=1e-9)
+        if n >= 100 and alarm > 1e-3:  # and it is nearly attained
+            at_most(ceiling - 0.1, found[n, 0])
 
 
-@pytest.mark.claim("X-audit", by=("audit_bounds.epsilon_from_counts",))
-def test_the_event_must_not_be_chosen_on_the_runs_that_count():
-    """2000 audits at 5 % of a mechanism that ignores its data, of 200 outcomes: more than 149
-    alarms have probability P(Bin(2000, 0.05) > 149) < 1e-6."""
-    assert stats.binom.sf(149, 2000, 0.05) < 1e-6
-    rng = np.random.default_rng(1)
-    first, second = rng.multinomial(2000, np.full(200, 1 / 200), (2, 2000, 2)).transpose(0, 2, 1, 3)
-
-    def alarms(x, y, level):
-        return dp.epsilon_from_counts(x, y, 2000, false_alarm=level) > 0
-
-    def held_out(chosen, counted):
-        event = chosen[0] > chosen[1]  # the outcomes that were likelier on x
-        found = alarms(*(np.where(event, seen, 0).sum(1) for seen in counted), 0.05)
-        assert found.sum() <= 149
-
-    def all_events(level):
-        k = np.arange(second.max() + 1)
-        assert alarms(k[:, None], k, level)[tuple(second)].any(axis=1).sum() <= 149
-
-    held_out(first, second)
-    must_fail(held_out, second, second)
-    all_events(0.05 / 200)
-    must_fail(all_events, 0.05)
-    holds(np.ones(4000, bool))
+def mu_from_counts(k, other, n, alarm):
+    low, _ = auditing.clopper_pearson(k, n, alarm / 2)
+    _, high = auditing.clopper_pearson(other, n, alarm / 2)
+    return np.maximum(ndtri(low) - ndtri(high), 0.0)
 
 
-@pytest.mark.claim("X-audit-tradeoff", by=("audit_bounds.mu_from_counts",))
+@claim("X-audit-tradeoff")
 def test_the_bound_on_mu_fails_as_rarely_as_stated():
     def check(pair, limit):
         """How often the bound on mu exceeds `limit` for the chances of an event."""
         for n, alarm in ((1, 0.3), (60, 0.05), (150, 1e-5)):
             k = np.arange(n + 1)
-            found = dp.mu_from_counts(k[:, None], k, n, false_alarm=alarm)
+            found = mu_from_counts(k[:, None], k, n, alarm)
             wrong = np.einsum("ik,kl,il->i", pmf(n, pair[0]), found > limit, pmf(n, pair[1]))
             at_most(wrong, alarm, rtol=1e-9)
 
@@ -134,12 +120,12 @@ def test_the_bound_on_mu_fails_as_rarely_as_stated():
         must_fail(check, (ndtr(ndtri(q) + mu + 2), q), mu)
 
 
-@pytest.mark.claim("X-audit-tradeoff", by=("audit_bounds.mu_from_counts",))
+@claim("X-audit-tradeoff")
 def test_mu_is_an_epsilon_for_gaussian_pairs_only():
     """The probability that the bound, turned into an epsilon at delta, exceeds the true one."""
     n, delta, alarm = 400, 1e-5, 0.05
     k = np.arange(n + 1)
-    found = dp.mu_from_counts(k[:, None], k, n, false_alarm=alarm)
+    found = mu_from_counts(k[:, None], k, n, alarm)
 
     def check(p, q, epsilon):
         allowed = 1 / dp.gaussian_sigma(epsilon, delta)  # the mu that has this epsilon
@@ -154,9 +140,17 @@ def test_mu_is_an_epsilon_for_gaussian_pairs_only():
 
 
 SIGNS = np.array(list(product([-1, 1], repeat=3)))  # the eight settings of three coins
+
+
 NEIGHBOURS = [(i, j) for i, j in product(range(8), repeat=2) if (SIGNS[i] != SIGNS[j]).sum() == 1]
+
+
 GUESSES = np.array(list(product([-1, 0, 1], repeat=3)))
+
+
 RIGHT = (GUESSES[:, None] == SIGNS).sum(-1)  # how many are right: (guess, setting)
+
+
 MADE = (GUESSES != 0).sum(1)
 
 
@@ -173,31 +167,26 @@ def randomized_responses(epsilon):
     return np.where(SIGNS[:, None] == SIGNS, p, 1 - p).prod(-1)
 
 
-@pytest.mark.claim("X-one-run", by=("audit_bounds.epsilon_from_guesses",))
-def test_right_guesses_are_dominated_by_coins():
+@claim("X-one-run", of=1.0, wrong=[0.95])
+def test_right_guesses_are_dominated_by_coins(factor):
     laws = mechanisms(np.random.default_rng(2), 2500, 8)
     laws[0] = randomized_responses(1.3)
     left, right = np.array(NEIGHBOURS).T
     epsilon = np.log(laws[:, left] / laws[:, right]).max((1, 2))
     equal(epsilon[0], 1.3)
     posterior = laws / laws.sum(1, keepdims=True)  # of the setting, given the result
-
-    def check(factor):
-        p = 1 / (1 + np.exp(-factor * epsilon))
-        for v in (1, 2, 3):
-            chance = np.einsum("gs,csy->cgy", RIGHT >= v, posterior)  # every guess, every result
-            at_most(chance, stats.binom.sf(v - 1, MADE, p[:, None])[..., None], rtol=1e-9)
-
-    check(1.0)
-    must_fail(check, 0.95)
+    p = 1 / (1 + np.exp(-factor * epsilon))
+    for v in (1, 2, 3):
+        chance = np.einsum("gs,csy->cgy", RIGHT >= v, posterior)  # every guess, every result
+        at_most(chance, stats.binom.sf(v - 1, MADE, p[:, None])[..., None], rtol=1e-9)
     tail = stats.binom.sf(np.arange(3), 3, np.exp(1.3) / (1 + np.exp(1.3)))
     for v in (1, 2, 3):  # all three guessed as shown
         best = np.einsum("gs,sy->gy", RIGHT >= v, posterior[0]).max()
         equal(best, tail[v - 1])
 
 
-@pytest.mark.claim("X-one-run", by=("audit_bounds.epsilon_from_guesses",))
-def test_what_delta_adds_to_the_right_guesses():
+@claim("X-one-run", of=1.0, wrong=[0.0])
+def test_what_delta_adds_to_the_right_guesses(factor):
     rng = np.random.default_rng(3)
     laws = mechanisms(rng, 3000, 6)
     laws[::2, :, 0] *= rng.random((1500, 8)) < 0.5  # results that some settings cannot show
@@ -209,17 +198,12 @@ def test_what_delta_adds_to_the_right_guesses():
     least = rng.integers(1, 4, (3000, 4))  # v(r): how many right of r raise an alarm
     alarm = RIGHT[rule] >= np.take_along_axis(least, MADE[rule], 1)[..., None]
     chance = np.einsum("cys,csy->c", alarm, laws) / 8
-
-    def check(factor):
-        for epsilon in (0.0, 0.2, 1.0, 2.5):
-            over = np.maximum(laws[:, left] - np.exp(epsilon) * laws[:, right], 0)
-            delta = over.sum(-1).max(-1)
-            p = 1 / (1 + np.exp(-epsilon))
-            tail = stats.binom.sf(least - 1, np.arange(4), p).max(1)
-            at_most(chance, tail + factor * 3 * delta / (1 + np.exp(epsilon)), rtol=1e-9)
-
-    check(1.0)
-    must_fail(check, 0.0)
+    for epsilon in (0.0, 0.2, 1.0, 2.5):
+        over = np.maximum(laws[:, left] - np.exp(epsilon) * laws[:, right], 0)
+        delta = over.sum(-1).max(-1)
+        p = 1 / (1 + np.exp(-epsilon))
+        tail = stats.binom.sf(least - 1, np.arange(4), p).max(1)
+        at_most(chance, tail + factor * 3 * delta / (1 + np.exp(epsilon)), rtol=1e-9)
     # one coin: randomized response that tells all with probability delta attains the bound
     for epsilon, delta in product((0.0, 0.5, 2.0), (0.0, 0.01, 0.3)):
         p = np.exp(epsilon) / (1 + np.exp(epsilon))
@@ -229,55 +213,20 @@ def test_what_delta_adds_to_the_right_guesses():
         equal(told.max(0).sum() / 2, p + delta / (1 + np.exp(epsilon)))
 
 
-@pytest.mark.claim(
-    "X-one-run", by=("audit_bounds.epsilon_from_guesses", "audit_bounds.guess_canaries")
-)
-def test_audits_in_one_run_fail_as_rarely_as_stated():
-    """600 runs at 5 % of Laplace noise on 200 counts, where guesses of large scores are right with
-    the chance of the theorem: more than 60 alarms have probability below 1e-6."""
-    assert stats.binom.sf(60, 600, 0.05) < 1e-6
-    rng = np.random.default_rng(4)
-    coins = rng.choice([-1, 1], (600, 200))
-    scores = 0.5 * (coins + 1) + rng.laplace(0, 1, coins.shape)
-    numbers = np.arange(10, 131, 6)
-    right = np.array(
-        [[(dp.guess_canaries(s, r) == c).sum() for r in numbers]
-         for s, c in zip(scores, coins, strict=True)]
-    )  # fmt: skip
-
-    def check(bounds):
-        assert (bounds > 1.0).sum() <= 60
-
-    bounds = dp.epsilon_from_guesses(right, numbers, false_alarm=0.05)
-    for column in (0, 9, 20):
-        check(bounds[:, column])
-    must_fail(check, bounds.max(1))  # the number of guesses chosen when the coins are known
-    must_fail(check, dp.epsilon_from_guesses(right, numbers, false_alarm=0.2)[:, 9])
-    holds(np.ones(3 * 600, bool))
-
-
-@pytest.mark.claim("X-one-run", by=("audit_bounds.epsilon_from_guesses",))
+@claim("X-one-run")
 def test_the_bound_of_one_run_in_numbers():
     r, w = 50, np.arange(51)
-    found = dp.epsilon_from_guesses(w, r, false_alarm=0.05)
-    low, _ = dp.clopper_pearson(w, r, 0.05)
+    found = auditing.epsilon_from_guesses(w, r, false_alarm=0.05)
+    low, _ = auditing.clopper_pearson(w, r, 0.05)
     equal(found, np.maximum(np.log(low / (1 - low), where=low > 0, out=np.zeros(51)), 0))
     for r in (1, 3, 40, 1000):  # never more than r guesses allow
         for alarm in (0.4, 0.05, 1e-6):
             ceiling = np.log(r / np.log(1 / alarm))
-            at_most(dp.epsilon_from_guesses(r, r, false_alarm=alarm), max(ceiling, 0.0))
-    with_delta = dp.epsilon_from_guesses(45, 50, 1e-5, 1000, false_alarm=0.05)
-    equal(with_delta, dp.epsilon_from_guesses(45, 50, false_alarm=0.045))
-    assert dp.epsilon_from_guesses(45, 50, 1e-3, 1000, false_alarm=0.05) == 0
-    assert dp.guess_canaries([3.0, 1.0, 2.0, 5.0, 4.0], 2).tolist() == [0, -1, 0, 1, 0]
-    for refused, name in (
-        (lambda: dp.guess_canaries([1.0, 2.0], 1), "guesses"),
-        (lambda: dp.guess_canaries([1.0, 2.0], 4), "guesses"),
-        (lambda: dp.epsilon_from_guesses(3, 2, false_alarm=0.1), "correct"),
-        (lambda: dp.epsilon_from_guesses(2, 3, 1e-5, false_alarm=0.1), "canaries"),
-        (lambda: dp.epsilon_from_guesses(2, 3, 1e-5, 2, false_alarm=0.1), "canaries"),
-        (lambda: dp.epsilon_from_counts(3, 1.5, 4, false_alarm=0.1), "other"),
-        (lambda: dp.mu_from_counts(5, 1, 4, false_alarm=0.1), "k"),
-    ):
-        with pytest.raises(ValueError, match=f"^{name} must"):
-            refused()
+            at_most(auditing.epsilon_from_guesses(r, r, false_alarm=alarm), max(ceiling, 0.0))
+    with_delta = auditing.epsilon_from_guesses(45, 50, 1e-5, 1000, false_alarm=0.05)
+    equal(with_delta, auditing.epsilon_from_guesses(45, 50, false_alarm=0.045))
+    assert auditing.epsilon_from_guesses(45, 50, 1e-3, 1000, false_alarm=0.05) == 0
+    assert auditing.guess_canaries([3.0, 1.0, 2.0, 5.0, 4.0], 2).tolist() == [0, -1, 0, 1, 0]
+    found = auditing.epsilon_from_guesses([0, 0, 9], [0, 4, 10], false_alarm=0.05)
+    equal(found[:2], 0)  # no guess is allowed, and shows nothing
+    equal(auditing.guess_canaries([3.0, 1.0], 0), 0)

@@ -1,64 +1,60 @@
 """The claims of the chapter `composition` on random adaptive compositions: definitions, the basic
-theorem, the mean of the loss, events given every past. Advanced theorems are in another file,
-test_advanced_composition, and so are the optimal one and planning: test_optimal_composition.
+theorem, the mean of the loss, events given every past. Advanced theorems and the optimal one with
+planning have files of their own: test_composition_advanced and test_composition_optimal.
 """
 
 import numpy as np
 import pytest
+from flint import arb
 
 import dpnotes as dp
-from evidence import at_most, equal, holds, must_fail, slip
+from boxes import exp, expm1, for_all, log, tanh
+from dpnotes.chapters import approximate_dp, composition
+from evidence import at_most, claim, equal, holds, must_fail, slip
 from rounds import approximate_tree, joint, pure_tree, trees
 from strategies import close_laws
 
+
 # ------------------------------------------------------------------------------ definitions
-
-
-@pytest.mark.claim("T-def-independent", by=("composition.adaptive_composition",))
-def test_independent_composition_is_the_product_law():
+@claim(
+    "T-def-independent",
+    of=composition.adaptive_law,
+    wrong=[lambda *kernels: composition.adaptive_law(*kernels[:2], kernels[2][::-1])],
+)
+def test_independent_composition_is_the_product_law(compose):
     rng = np.random.default_rng(1)
-
-    def check(compose):
-        for _ in range(40):
-            p = [rng.dirichlet(np.ones(n)) for n in (3, 4, 2)]
-            q = [rng.dirichlet(np.ones(n)) for n in (3, 4, 2)]
-            law, other = compose(*p), compose(*q)
-            equal(law, np.einsum("i,j,k->ijk", *p))
-            loss = [np.log(a / b) for a, b in zip(p, q, strict=True)]
-            total = loss[0][:, None, None] + loss[1][:, None] + loss[2]
-            equal(np.log(law / other), total, rtol=1e-9, atol=1e-12)  # the losses add
-            equal(dp.kl(law.ravel(), other.ravel()), sum(map(dp.kl, p, q)), rtol=1e-9)
-
-    check(dp.adaptive_composition)
-    must_fail(check, lambda *kernels: dp.adaptive_composition(*kernels[:2], kernels[2][::-1]))
-    with pytest.raises(ValueError, match="kernels"):
-        dp.adaptive_composition([0.5, 0.6])
+    for _ in range(40):
+        p = [rng.dirichlet(np.ones(n)) for n in (3, 4, 2)]
+        q = [rng.dirichlet(np.ones(n)) for n in (3, 4, 2)]
+        law, other = compose(*p), compose(*q)
+        equal(law, np.einsum("i,j,k->ijk", *p))
+        loss = [np.log(a / b) for a, b in zip(p, q, strict=True)]
+        total = loss[0][:, None, None] + loss[1][:, None] + loss[2]
+        equal(np.log(law / other), total, rtol=1e-9, atol=1e-12)  # the losses add
+        equal(dp.kl(law.ravel(), other.ravel()), sum(map(dp.kl, p, q)), rtol=1e-9)
 
 
-@pytest.mark.claim("T-def-adaptive", by=("composition.adaptive_composition",))
-def test_adaptive_composition_follows_the_recursion():
+@claim(
+    "T-def-adaptive",
+    of=composition.adaptive_law,
+    wrong=[lambda a, b, c: composition.adaptive_law(a, b, c.swapaxes(0, 1))],
+)
+def test_adaptive_composition_follows_the_recursion(compose):
     rng = np.random.default_rng(2)
-
-    def check(compose):
-        for _ in range(60):
-            first = rng.dirichlet(np.ones(2))
-            second = rng.dirichlet(np.ones(2), 2)
-            third = rng.dirichlet(np.ones(2), (2, 2))
-            law = compose(first, second, third)
-            for a, b, c in np.ndindex(2, 2, 2):  # xi_i = M_i(xi_1..xi_(i-1)), one path at a time
-                equal(law[a, b, c], first[a] * second[a, b] * third[a, b, c])
-            equal(law.sum(2) / law.sum((1, 2))[:, None], second)  # the conditional laws come back
-            equal(law / law.sum(2, keepdims=True), third)
-            deaf = compose(
-                first, np.stack([second[0]] * 2), np.broadcast_to(third[0, 0], (2, 2, 2))
-            )
-            equal(deaf, dp.adaptive_composition(first, second[0], third[0, 0]))
-
-    check(dp.adaptive_composition)
-    must_fail(check, lambda a, b, c: dp.adaptive_composition(a, b, c.swapaxes(0, 1)))
+    for _ in range(60):
+        first = rng.dirichlet(np.ones(2))
+        second = rng.dirichlet(np.ones(2), 2)
+        third = rng.dirichlet(np.ones(2), (2, 2))
+        law = compose(first, second, third)
+        for a, b, c in np.ndindex(2, 2, 2):  # xi_i = M_i(xi_1..xi_(i-1)), one path at a time
+            equal(law[a, b, c], first[a] * second[a, b] * third[a, b, c])
+        equal(law.sum(2) / law.sum((1, 2))[:, None], second)  # the conditional laws come back
+        equal(law / law.sum(2, keepdims=True), third)
+        deaf = compose(first, np.stack([second[0]] * 2), np.broadcast_to(third[0, 0], (2, 2, 2)))
+        equal(deaf, composition.adaptive_law(first, second[0], third[0, 0]))
 
 
-@pytest.mark.claim("T-def-adaptive", by=("composition.adaptive_composition",))
+@claim("T-def-adaptive")
 def test_noisy_gradient_descent_without_clipping_has_no_privacy():
     """(6.97) is private only if one row moves the gradient a bounded amount."""
 
@@ -76,35 +72,29 @@ def test_noisy_gradient_descent_without_clipping_has_no_privacy():
 
 
 # -------------------------------------------------------------------------- basic composition
-
-
-@pytest.mark.claim("T-10", by=("composition.basic_composition",))
-def test_basic_composition_on_all_sets():
+@claim(
+    "T-10",
+    of=lambda e, d=0.0: (np.sum(e), np.sum(d)),
+    wrong=[lambda e, d=0.0: (0.99 * np.sum(e), np.sum(d)), lambda e, d=0.0: (np.sum(e), np.max(d))],
+)
+def test_basic_composition_on_all_sets(compose):
     rng = np.random.default_rng(3)
-
-    def check(compose):
-        for _ in range(30):
-            epsilons, deltas = rng.exponential(0.7, 3), rng.random(3) ** 3
-            p, q = approximate_tree(rng, epsilons, deltas, (3, 4, 3), 100)
-            epsilon, delta = compose(epsilons, deltas)
-            at_most(dp.hockey_stick(joint(p), joint(q), epsilon), delta)  # the worst of all sets
-            at_most(dp.hockey_stick(joint(q), joint(p), epsilon), delta)
-        for epsilons in rng.exponential(
-            1.0, (300, 3)
-        ):  # tight: what cannot be improved at delta = 0
-            pairs = [dp.dominating_pair(e) for e in epsilons]
-            p, q = (dp.adaptive_composition(*(pair[i][1:3] for pair in pairs)) for i in (0, 1))
-            equal(compose(epsilons)[0], dp.max_divergence(p.ravel(), q.ravel()))
-        small = np.full(3, 1e-7)  # and to first order in delta
-        p, q = (dp.adaptive_composition(*[dp.dominating_pair(0.5, 1e-7)[i]] * 3) for i in (0, 1))
-        equal(dp.hockey_stick(p.ravel(), q.ravel(), 1.5), compose([0.5] * 3, small)[1], rtol=1e-6)
-
-    check(dp.basic_composition)
-    must_fail(check, lambda e, d=0.0: (0.99 * np.sum(e), np.sum(d)))
-    must_fail(check, lambda e, d=0.0: (np.sum(e), np.max(d)))
+    for _ in range(30):
+        epsilons, deltas = rng.exponential(0.7, 3), rng.random(3) ** 3
+        p, q = approximate_tree(rng, epsilons, deltas, (3, 4, 3), 100)
+        epsilon, delta = compose(epsilons, deltas)
+        at_most(dp.hockey_stick(joint(p), joint(q), epsilon), delta)  # the worst of all sets
+        at_most(dp.hockey_stick(joint(q), joint(p), epsilon), delta)
+    for epsilons in rng.exponential(1.0, (300, 3)):  # tight: what cannot be improved at delta = 0
+        pairs = [dp.dominating_pair(e) for e in epsilons]
+        p, q = (composition.adaptive_law(*(pair[i][1:3] for pair in pairs)) for i in (0, 1))
+        equal(compose(epsilons)[0], dp.max_divergence(p.ravel(), q.ravel()))
+    small = np.full(3, 1e-7)  # and to first order in delta
+    p, q = (composition.adaptive_law(*[dp.dominating_pair(0.5, 1e-7)[i]] * 3) for i in (0, 1))
+    equal(dp.hockey_stick(p.ravel(), q.ravel(), 1.5), compose([0.5] * 3, small)[1], rtol=1e-6)
 
 
-@pytest.mark.claim("T-10", by=("composition.basic_composition",))
+@claim("T-10")
 def test_rectangles_do_not_suffice():
     p, q = np.diag([0.5, 0.5]), np.full((2, 2), 0.25)
     events = [np.array(bits).reshape(2, 2) for bits in np.ndindex(2, 2, 2, 2)]
@@ -121,139 +111,124 @@ def test_rectangles_do_not_suffice():
     )
 
 
-@pytest.mark.claim("F-3.14", by=("composition.basic_composition",))
-def test_two_pure_mechanisms():
+@claim(
+    "F-3.14",
+    of=lambda e: (np.sum(e), 0.0),
+    wrong=[lambda e: (0.999 * np.sum(e), 0.0), lambda e: (np.hypot(*e), 0.0)],
+)
+def test_two_pure_mechanisms(compose):
     rng = np.random.default_rng(4)
-
-    def check(compose):
-        for _ in range(20):
-            first, second = rng.exponential(1.0, 2)
-            a, b = close_laws(rng, first, 4, 200), close_laws(rng, second, 5, 200)
-            p, q = (
-                (x[:, :, None] * y[:, None, :]).reshape(200, -1) for x, y in zip(a, b, strict=True)
-            )
-            total = compose([first, second])[0]
-            at_most(dp.max_divergence(p, q), total, rtol=1e-9)
-            equal(dp.max_divergence(p, q).max(), total, rtol=1e-9)  # close_laws attains both bounds
-
-    check(dp.basic_composition)
-    must_fail(check, lambda e: (0.999 * np.sum(e), 0.0))
-    must_fail(check, lambda e: (np.hypot(*e), 0.0))
+    for _ in range(20):
+        first, second = rng.exponential(1.0, 2)
+        a, b = close_laws(rng, first, 4, 200), close_laws(rng, second, 5, 200)
+        p, q = ((x[:, :, None] * y[:, None, :]).reshape(200, -1) for x, y in zip(a, b, strict=True))
+        total = compose([first, second])[0]
+        at_most(dp.max_divergence(p, q), total, rtol=1e-9)
+        equal(dp.max_divergence(p, q).max(), total, rtol=1e-9)  # close_laws attains both bounds
 
 
 # ------------------------------------------------------------------------ the mean of the loss
+@claim("T-12")
+def test_piecewise_bound_everywhere():
+    first, second = {r"\eps": (0, 0.6931)}, {r"\eps": (0.6932, 50)}
+    a = composition.kl_from_pure_piecewise
+    for_all(
+        r"$\eps\tanh\frac\eps2 \le \eps(e^\eps - 1)$",
+        TIGHT,
+        (a, EXPONENTIAL[1]),
+        first,
+        touch=(0, 0),
+        too_low=[lambda e: 0.4 * e * expm1(e)],
+    )
+    for_all(
+        r"$\eps\tanh\frac\eps2 \le \eps$",
+        TIGHT,
+        (a, lambda e: e),
+        second,
+        too_low=[lambda e: 0.99 * e],
+    )
+    for_all(
+        r"$\eps(e^\eps - 1) \le \frac{\eps^2}{\ln 2}$",
+        (a, EXPONENTIAL[1]),
+        lambda e: e * e / log(arb(2)),
+        first,
+        touch=(0, 0),
+        too_low=[lambda e: 1.44 * e * e],
+    )
 
 
-def epsilons(count=40):
-    return np.geomspace(1e-4, 20, count)
-
-
-@pytest.mark.claim("T-11", by=("composition.kl_from_pure", "composition.kl_from_pure_exponential"))
-def test_symmetric_kl():
-    def check(bound):
-        rng = np.random.default_rng(5)
-        for epsilon in epsilons():
-            p, q = close_laws(rng, epsilon, 5, 200)
-            at_most(dp.kl(p, q) + dp.kl(q, p), bound(epsilon), rtol=1e-9)
-
-    def tight(epsilon):
-        return 2 * dp.kl_from_pure(epsilon)
-
-    check(dp.kl_from_pure_exponential)  # what the blog post proves
-    check(tight)  # what is true
-    for epsilon in epsilons():
-        p, q = dp.dominating_pair(epsilon)
-        equal(tight(epsilon), dp.kl(p, q) + dp.kl(q, p), rtol=1e-10)
-    at_most(tight(epsilons()), dp.kl_from_pure_exponential(epsilons()))
-    must_fail(check, lambda epsilon: 0.9 * tight(epsilon))
-    must_fail(check, lambda epsilon: 0.9 * epsilon * -np.expm1(-epsilon))
-
-
-@pytest.mark.claim("T-12", by=("composition.kl_from_pure_piecewise",))
+@claim("T-12")
 def test_piecewise_bound_on_kl():
     grid = np.linspace(0, 3, 3001)
-    a = dp.kl_from_pure_piecewise(grid)
+    a = composition.kl_from_pure_piecewise(grid)
     equal(a, np.where(grid <= np.log(2), grid * np.expm1(grid), grid))
-    first = grid <= np.log(2)
-    at_most(a[first], grid[first] ** 2 / np.log(2))
-    equal(dp.kl_from_pure_piecewise(np.log(2)), np.log(2))  # the branches meet
+    equal(composition.kl_from_pure_piecewise(np.log(2)), np.log(2))  # the branches meet
 
-    def check(bound):
-        rng = np.random.default_rng(6)
-        for epsilon in epsilons():
-            p, q = close_laws(rng, epsilon, 5, 200)
-            at_most(np.maximum(dp.kl(p, q), dp.kl(q, p)), bound(epsilon), rtol=1e-9)
-
-    check(dp.kl_from_pure_piecewise)
-    must_fail(check, lambda epsilon: 0.4 * dp.kl_from_pure_piecewise(epsilon))
     half = np.log([0.5, 0.5])
     printed = (half / half).max()
     holds(np.array([printed > 0.0]))
     slip("T-12", f"p = q = (1/2, 1/2): ε = 0 and KL = 0, but max log p / log q = {printed:.0f}")
 
 
-@pytest.mark.claim("F-3.18", by=("composition.kl_from_pure_exponential",))
-def test_exponential_bound_on_kl():
-    def check(bound):
-        rng = np.random.default_rng(7)
-        for epsilon in epsilons():
-            p, q = close_laws(rng, epsilon, 6, 200)
-            at_most(dp.kl(p, q), bound(epsilon), rtol=1e-9)
+@claim("U-kl-tight")
+def test_the_chord_bounds_the_kl_of_all_laws_everywhere():
+    """KL is the mean of x log x under q, x = p/q in [e^-eps, e^eps], of mean 1.
 
-    check(dp.kl_from_pure_exponential)
-    check(lambda epsilon: dp.kl_from_pure_exponential(epsilon) / 2)  # half of it is enough
-    must_fail(check, lambda epsilon: 0.49 * dp.kl_from_pure_exponential(epsilon))
+    With z = x e^-eps the mean of z log z is KL e^-eps - eps e^-eps, and at most the chord's there.
+    """
 
+    def chord(s, e):
+        return -2 * e * exp(-2 * e) * (1 - s)
 
-@pytest.mark.claim("U-kl-bun-steinke", by=("composition.kl_from_pure_quadratic",))
-def test_quadratic_bound_on_kl():
-    def check(bound):
-        rng = np.random.default_rng(8)
-        for epsilon in epsilons():
-            p, q = close_laws(rng, epsilon, 6, 200)
-            at_most(dp.kl(p, q), bound(epsilon), rtol=1e-9)
+    def convex(s, e):
+        z = exp(-2 * e) + s * (1 - exp(-2 * e))
+        return z * log(z)
 
-    check(dp.kl_from_pure_quadratic)
-    at_most(dp.kl_from_pure(epsilons(1000)), dp.kl_from_pure_quadratic(epsilons(1000)))
-    tiny = dp.kl_from_pure(1e-4) / dp.kl_from_pure_quadratic(1e-4)
-    equal(tiny, 1.0, rtol=1e-8)  # 1/2 is the best constant
-    must_fail(check, lambda epsilon: 0.49 * epsilon**2)
-
-
-@pytest.mark.claim("U-kl-tight", by=("composition.kl_from_pure",))
-def test_tight_bound_on_kl():
-    def check(bound):
-        rng = np.random.default_rng(9)
-        for epsilon in epsilons():
-            p, q = close_laws(rng, epsilon, 6, 200)
-            at_most(dp.kl(p, q), bound(epsilon), rtol=1e-9)
-            coin = dp.dominating_pair(epsilon)
-            equal(dp.kl(*coin), bound(epsilon), rtol=1e-10)
-            equal(bound(epsilon), epsilon * np.expm1(epsilon) / (np.exp(epsilon) + 1), rtol=1e-12)
-
-    check(dp.kl_from_pure)
-    must_fail(check, lambda epsilon: 0.999 * dp.kl_from_pure(epsilon))
-    must_fail(check, lambda epsilon: epsilon * np.tanh(epsilon))
+    for_all(
+        r"$z\ln z$ is at most its chord over $[e^{-2\eps}, 1]$, at $z = s + (1 - s)e^{-2\eps}$,",
+        convex,
+        chord,
+        {"s": (0, 1), r"\eps": (0.01, 10)},
+        touch=(0, 1),
+        too_low=[lambda s, e: 1.001 * chord(s, e)],
+    )
+    e = np.geomspace(0.01, 10, 100)
+    at_mean = -2 * e * np.exp(-2 * e) / (1 + np.exp(-e))  # where z = e^-eps
+    equal(composition.kl_from_pure(e), at_mean * np.exp(e) + e, rtol=1e-9)
 
 
-@pytest.mark.claim(
-    "U-three-observations", by=("composition.adaptive_composition", "composition.kl_from_pure")
+@claim(
+    "U-kl-tight",
+    of=composition.kl_from_pure,
+    wrong=[
+        lambda epsilon: 0.999 * composition.kl_from_pure(epsilon),
+        lambda epsilon: epsilon * np.tanh(epsilon),
+    ],
 )
-def test_the_loss_is_a_martingale_plus_its_drift():
+def test_randomized_response_attains_the_bound_on_kl(bound):
+    for epsilon in np.geomspace(1e-4, 20, 40):
+        coin = dp.dominating_pair(epsilon)
+        equal(dp.kl(*coin), bound(epsilon), rtol=1e-10)
+        equal(bound(epsilon), epsilon * np.expm1(epsilon) / (np.exp(epsilon) + 1), rtol=1e-12)
+
+
+@claim(
+    "U-three-observations",
+    of=lambda epsilon: 3 * composition.kl_from_pure(epsilon),
+    wrong=[
+        lambda epsilon: composition.kl_from_pure(3 * epsilon),
+        lambda epsilon: 2.9 * composition.kl_from_pure(epsilon),
+    ],
+)
+def test_the_loss_is_a_martingale_plus_its_drift(most):
     rng = np.random.default_rng(10)
-
-    def mean_lies_between(most):
-        for epsilon in (0.02, 0.3, 1.5):
-            mean = dp.kl(*trees(rng, epsilon, (3, 3, 3), 80))
-            at_most(0.0, mean)
-            at_most(mean, most(epsilon), rtol=1e-9)
-            coins = zip(*[dp.dominating_pair(epsilon)] * 3, strict=True)
-            worst_mean = dp.kl(*(dp.adaptive_composition(*c).ravel() for c in coins))
-            equal(worst_mean, most(epsilon), rtol=1e-9)  # attained
-
-    mean_lies_between(lambda epsilon: 3 * dp.kl_from_pure(epsilon))
-    must_fail(mean_lies_between, lambda epsilon: dp.kl_from_pure(3 * epsilon))
-    must_fail(mean_lies_between, lambda epsilon: 2.9 * dp.kl_from_pure(epsilon))
+    for epsilon in (0.02, 0.3, 1.5):
+        mean = dp.kl(*trees(rng, epsilon, (3, 3, 3), 80))
+        at_most(0.0, mean)
+        at_most(mean, most(epsilon), rtol=1e-9)
+        coins = zip(*[dp.dominating_pair(epsilon)] * 3, strict=True)
+        worst_mean = dp.kl(*(composition.adaptive_law(*c).ravel() for c in coins))
+        equal(worst_mean, most(epsilon), rtol=1e-9)  # attained
 
     def check(drift_of):
         for epsilon in (0.02, 0.3, 1.5):
@@ -282,15 +257,13 @@ def test_the_loss_is_a_martingale_plus_its_drift():
 
 
 # ------------------------------------------------------------- events that do not see the past
-
-
 def worst(p, q, epsilon):
     """The least delta at which each pair of laws is (epsilon, delta)-indistinguishable."""
     return np.maximum(dp.hockey_stick(p, q, epsilon), dp.hockey_stick(q, p, epsilon))
 
 
-@pytest.mark.claim("T-5", by=("approximate_dp.conditioning_events", "divergences.hockey_stick"))
-def test_events_of_equal_mass_given_every_past_bound_delta_for_every_past():
+@claim("T-5")
+def test_events_of_equal_mass():
     """2 implies 1: random kernels e, f of mass m(past), and anything at all in what is cut off."""
     rng = np.random.default_rng(171)
 
@@ -322,20 +295,8 @@ def test_events_of_equal_mass_given_every_past_bound_delta_for_every_past():
     must_fail(at_most, version, q)  # the kernel of F must lie below q_2(.|y) at every y
 
 
-def kept_given_past(rng, construct, epsilon, rounds):
-    """Sample X_1, X_2 and U: how often each (X_1, X_2) occurs and is kept by E_2; the kernels."""
-    p, q = np.random.default_rng(172).dirichlet(np.full(4, 0.7), (2, 3))  # three pasts
-    delta = worst(p, q, epsilon).max()
-    e, _ = construct(p, q, epsilon, delta)
-    past = rng.integers(3, size=rounds)
-    now = (rng.random((rounds, 1)) > np.cumsum(p, -1)[past]).sum(-1)
-    kept = rng.random(rounds) * p[past, now] < e[past, now]
-    joint = np.bincount(4 * past[kept] + now[kept], minlength=12).reshape(3, 4) / rounds
-    return joint, delta, dp.conditioning_events(p, q, epsilon, delta)[0]
-
-
-@pytest.mark.claim("T-5", by=("approximate_dp.conditioning_events",))
-def test_events_given_every_past_exist_and_do_not_look_at_the_past():
+@claim("T-5")
+def test_events_given_every_past():
     """1 implies 2: the kernels, the sampled event, and two rounds of it."""
     rng = np.random.default_rng(17)
     kernels = rng.dirichlet(np.full(4, 0.7), (2, 50, 3, 3))  # a law for each of 3 x 3 histories
@@ -354,42 +315,29 @@ def test_events_given_every_past_exist_and_do_not_look_at_the_past():
             equal(f.sum(-1), 1 - delta, atol=1e-14)
 
     def largest(p, q, epsilon, delta):  # the mass depends on the past
-        return dp.conditioning_events(p, q, epsilon)
+        return approximate_dp.conditioning_events(p, q, epsilon)
 
-    check(dp.conditioning_events)
+    check(approximate_dp.conditioning_events)
     must_fail(check, largest)
     with pytest.raises(ValueError, match="delta must be at least"):
-        dp.conditioning_events(*kernels, 0.3, 1e-6)
-
-    # The event drawn with a coin: fifteen frequencies in 300,000 rounds, each within `radius` of
-    # its probability by Hoeffding; a false alarm has probability at most 1e-6.
-    rounds = 300_000
-    radius = np.sqrt(np.log(30e6) / (2 * rounds))
-
-    def drawn(construct):
-        joint, delta, e = kept_given_past(rng, construct, 0.3, rounds)
-        at_most(np.abs(joint - e / 3), radius)
-        at_most(np.abs(joint.sum(-1) - (1 - delta) / 3), radius)  # the same for every past
-
-    drawn(dp.conditioning_events)
-    must_fail(drawn, largest)
+        approximate_dp.conditioning_events(*kernels, 0.3, 1e-6)
 
     # the whole path: E_1 and E_2 have probability (1 - delta)^2 together, as independent events do
     epsilon = 0.5
     first, second = rng.dirichlet(np.ones(4), (2, 100)), rng.dirichlet(np.ones(4), (2, 100, 4))
     delta = max(worst(*first, epsilon).max(), worst(*second, epsilon).max())
-    e1, f1 = dp.conditioning_events(*first, epsilon, delta)
-    e2, f2 = dp.conditioning_events(*second, epsilon, delta)
+    e1, f1 = approximate_dp.conditioning_events(*first, epsilon, delta)
+    e2, f2 = approximate_dp.conditioning_events(*second, epsilon, delta)
     one, other = e1[..., None] * e2, f1[..., None] * f2
     equal(one.sum((-1, -2)), (1 - delta) ** 2)
     equal(other.sum((-1, -2)), (1 - delta) ** 2)
     at_most(np.abs(np.log(one / other)), 2 * epsilon, rtol=1e-9)
 
 
-@pytest.mark.claim("T-5", by=("approximate_dp.conditioning_events",))
+@claim("T-5")
 def test_the_slips_in_the_claim_on_conditional_laws():
     p, q = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.5, 0.3])
-    e, f = dp.conditioning_events(p, q, 0.1)
+    e, f = approximate_dp.conditioning_events(p, q, 0.1)
     printed, meant = np.abs(np.log(e / e.sum() / q)).max(), np.abs(np.log(e / f)).max()
     assert printed > 0.1 >= meant - 1e-12
     slip(
@@ -406,4 +354,46 @@ def test_the_slips_in_the_claim_on_conditional_laws():
         "T-5",
         f"the same laws, $\\delta = {delta:.3f}$, $S$ the second outcome: the last '=' of the "
         f"proof says {kept:.3f} = {whole:.3f}; it is '$\\le$'.",
+    )
+
+
+# --------------------------------------------- for every epsilon of a box, by interval arithmetic
+UP_TO_50 = {r"\eps": (0, 50)}
+TIGHT = (composition.kl_from_pure, lambda e: e * tanh(e / 2))
+EXPONENTIAL = (composition.kl_from_pure_exponential, lambda e: e * expm1(e))
+
+
+@claim("T-11")
+def test_symmetric_kl_everywhere():
+    for_all(
+        r"$2\eps\tanh\frac\eps2 \le \eps(e^\eps - 1)$",
+        lambda e: 2 * TIGHT[1](e),
+        EXPONENTIAL,
+        UP_TO_50,
+        touch=3 * (0,),
+        too_low=[lambda e: 0.99 * e * expm1(e), lambda e: e * (1 - exp(-e))],
+    )
+
+
+@claim("F-3.18")
+def test_exponential_bound_everywhere():
+    for_all(
+        r"$\eps\tanh\frac\eps2 \le \frac12\eps(e^\eps - 1)$",
+        TIGHT,
+        (lambda e: EXPONENTIAL[0](e) / 2, lambda e: EXPONENTIAL[1](e) / 2),
+        UP_TO_50,
+        touch=3 * (0,),
+        too_low=[lambda e: 0.49 * EXPONENTIAL[1](e)],
+    )
+
+
+@claim("U-kl-bun-steinke")
+def test_half_of_epsilon_squared_everywhere():
+    for_all(
+        r"$\eps\tanh\frac\eps2 \le \frac{\eps^2}2$",
+        TIGHT,
+        lambda e: e * e / 2,
+        UP_TO_50,
+        touch=4 * (0,),
+        too_low=[lambda e: 0.499 * e * e],
     )

@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import stats
 from scipy.optimize import minimize
 
 import dpnotes as dp
-from evidence import at_most, equal, holds, must_fail, slip
+from boxes import exp, for_all
+from dpnotes.chapters import erm
+from evidence import at_most, claim, equal, holds, must_fail, slip
 
-MARGIN = (dp.logistic_loss, dp.huber_loss)
+MARGIN = (erm.logistic_loss, erm.huber_loss)
 
 
 def sample(rng, n, d, spread=1.0):
@@ -19,6 +21,28 @@ def sample(rng, n, d, spread=1.0):
 
 def objective(loss, x, y, lam):
     return lambda theta: loss(theta, x, y).mean(-1) + lam / 2 * (np.asarray(theta) ** 2).sum(-1)
+
+
+@claim("A-erm", of=1.0, wrong=[1.05])
+def test_a_ridge_makes_the_optimum_exist_and_unique(factor):
+    rng = np.random.default_rng(1)
+    for loss in (erm.squared_loss, *MARGIN):
+        for lam in (0.01, 0.3, 5.0):
+            x, y = sample(rng, 50, 4)
+            x[:, 3] = 0  # nobody's feature: along it the growth is exactly quadratic
+            best = erm.risk_minimum(x, y, loss=loss, regularization=lam)
+            total = objective(loss, x, y, lam)
+            apart = rng.normal(size=(300, 4)) * 2
+            apart[:100, :3] = 0
+            growth = factor * lam / 2 * (apart**2).sum(1)
+            at_most(total(best) + growth, total(best + apart), rtol=1e-9)
+            found = minimize(total, rng.normal(size=4), method="BFGS", options={"gtol": 1e-7})
+            equal(best, found.x, rtol=0, atol=2e-5)
+    apart = np.array([[1.0], [-1.0]])  # separable rows: without a ridge no theta is best
+    falling = erm.logistic_loss(np.arange(0.0, 30)[:, None], apart, np.array([1.0, -1.0])).mean(-1)
+    holds(np.diff(falling) < 0)
+    middle = np.linspace(1.0, 2.0, 500)[:, None]  # an even number of points: many medians
+    equal(erm.distance_loss(middle, np.array([[0.0], [1.0], [2.0], [5.0]])).sum(-1), 6.0)
 
 
 def gradient(loss, x, y, lam, theta):
@@ -54,73 +78,57 @@ def curvature_is_bounded(loss, smoothness, rng):
         at_most(0.0, loss.curvature(z, y))
 
 
-@pytest.mark.claim("A-erm", by=("convex.risk_minimum",))
-def test_a_ridge_makes_the_optimum_exist_and_unique():
-    rng = np.random.default_rng(1)
-
-    def check(factor):
-        for loss in (dp.squared_loss, *MARGIN):
-            for lam in (0.01, 0.3, 5.0):
-                x, y = sample(rng, 50, 4)
-                x[:, 3] = 0  # nobody's feature: along it the growth is exactly quadratic
-                best = dp.risk_minimum(x, y, loss=loss, regularization=lam)
-                total = objective(loss, x, y, lam)
-                apart = rng.normal(size=(300, 4)) * 2
-                apart[:100, :3] = 0
-                growth = factor * lam / 2 * (apart**2).sum(1)
-                at_most(total(best) + growth, total(best + apart), rtol=1e-9)
-                found = minimize(total, rng.normal(size=4), method="BFGS", options={"gtol": 1e-7})
-                equal(best, found.x, rtol=0, atol=2e-5)
-
-    check(1.0)
-    must_fail(check, 1.05)
-    apart = np.array([[1.0], [-1.0]])  # separable rows: without a ridge no theta is best
-    falling = dp.logistic_loss(np.arange(0.0, 30)[:, None], apart, np.array([1.0, -1.0])).mean(-1)
-    holds(np.diff(falling) < 0)
-    with pytest.raises(ValueError, match="regularization"):
-        dp.risk_minimum(apart, [1.0, -1.0], regularization=0.0)
-    middle = np.linspace(1.0, 2.0, 500)[:, None]  # an even number of points: many medians
-    equal(dp.distance_loss(middle, np.array([[0.0], [1.0], [2.0], [5.0]])).sum(-1), 6.0)
-
-
-@pytest.mark.claim("A-linear", by=("convex.squared_loss",))
+@claim("A-linear")
 def test_squared_loss():
     rng = np.random.default_rng(2)
-    convex_on_segments(dp.squared_loss, rng)
-    slopes_are_right(dp.squared_loss, rng, dp.squared_loss.lipschitz)
-    must_fail(slopes_are_right, dp.squared_loss, rng, lambda radius: 1 + radius)
-    curvature_is_bounded(dp.squared_loss, 2.0, rng)
-    must_fail(curvature_is_bounded, dp.squared_loss, 1.9, rng)
+    convex_on_segments(erm.squared_loss, rng)
+    slopes_are_right(erm.squared_loss, rng, erm.squared_loss.lipschitz)
+    must_fail(slopes_are_right, erm.squared_loss, rng, lambda radius: 1 + radius)
+    curvature_is_bounded(erm.squared_loss, 2.0, rng)
+    must_fail(curvature_is_bounded, erm.squared_loss, 1.9, rng)
     for radius in (0.5, 3.0):  # attained: y = -1 and theta = radius x
         x = np.array([[0.6, 0.8]])
-        size = np.linalg.norm(dp.squared_loss.gradient(radius * x[0], x, np.array([-1.0])))
-        equal(size, dp.squared_loss.lipschitz(radius))
+        size = np.linalg.norm(erm.squared_loss.gradient(radius * x[0], x, np.array([-1.0])))
+        equal(size, erm.squared_loss.lipschitz(radius))
     for lam in (1e-3, 0.2):  # the closed form of ridge regression
         x, y = rng.normal(size=(200, 5)), rng.normal(size=200)
         closed = np.linalg.solve(x.T @ x / 100 + lam * np.eye(5), x.T @ y / 100)
-        equal(dp.risk_minimum(x, y, loss=dp.squared_loss, regularization=lam), closed, rtol=1e-7)
+        equal(erm.risk_minimum(x, y, loss=erm.squared_loss, regularization=lam), closed, rtol=1e-7)
 
 
-@pytest.mark.claim("A-logistic", by=("convex.logistic_loss",))
+@claim("A-logistic", "X-objective-perturbation")
+def test_the_curvature_of_the_logistic_loss_everywhere():
+    for_all(
+        r"$\frac1{(1 + e^{-m})(1 + e^m)} \le \frac14$",
+        (
+            lambda m: erm.logistic_loss.curvature(m, 1.0),
+            lambda m: 1 / ((1 + exp(-m)) * (1 + exp(m))),
+        ),
+        (lambda m: erm.logistic_loss.smoothness + 0 * m, lambda m: 0 * m + 1 / (0 * m + 4)),
+        {"m": (-50, 50)},
+        touch=(0, 0),
+        too_low=[lambda m: 0 * m + 1 / (0 * m + 5)],
+    )
+
+
+@claim("A-logistic")
 def test_logistic_loss():
     rng = np.random.default_rng(3)
-    convex_on_segments(dp.logistic_loss, rng)
-    slopes_are_right(dp.logistic_loss, rng, dp.logistic_loss.lipschitz)
-    must_fail(slopes_are_right, dp.logistic_loss, rng, lambda radius: 0.5)
-    curvature_is_bounded(dp.logistic_loss, 0.25, rng)
-    must_fail(curvature_is_bounded, dp.logistic_loss, 0.24, rng)
+    convex_on_segments(erm.logistic_loss, rng)
+    slopes_are_right(erm.logistic_loss, rng, erm.logistic_loss.lipschitz)
+    must_fail(slopes_are_right, erm.logistic_loss, rng, lambda radius: 0.5)
     x = np.array([[0.6, 0.8]])
     for radius in (0.0, 0.7, 5.0):  # attained by the row that theta gets most wrong
-        size = np.linalg.norm(dp.logistic_loss.gradient(radius * x[0], x, np.array([-1.0])))
-        equal(size, dp.logistic_loss.lipschitz(radius))
-    equal(dp.logistic_loss.curvature(np.zeros(1), 1.0), 0.25)
+        size = np.linalg.norm(erm.logistic_loss.gradient(radius * x[0], x, np.array([-1.0])))
+        equal(size, erm.logistic_loss.lipschitz(radius))
+    equal(erm.logistic_loss.curvature(np.zeros(1), 1.0), 0.25)
     z = np.linspace(-700, 700, 4001)
 
     def is_minus_log_likelihood(probability):
         equal(probability(1.0) + probability(-1.0), 1.0)
         for y in (-1.0, 1.0):
             with np.errstate(divide="ignore"):
-                equal(dp.logistic_loss.value(z, y), -np.log(probability(y)), rtol=1e-9, atol=1e-12)
+                equal(erm.logistic_loss.value(z, y), -np.log(probability(y)), rtol=1e-9, atol=1e-12)
 
     def printed(y):
         return 1 / (1 + np.exp(-z))
@@ -136,23 +144,23 @@ def test_logistic_loss():
     )
 
 
-@pytest.mark.claim("A-svm", by=("convex.zero_one_loss", "convex.hinge_loss", "convex.huber_loss"))
+@claim("A-svm")
 def test_zero_one_and_its_surrogates():
     rng = np.random.default_rng(4)
-    for loss in (dp.hinge_loss, dp.huber_loss):
+    for loss in (erm.hinge_loss, erm.huber_loss):
         convex_on_segments(loss, rng)
-    must_fail(convex_on_segments, dp.zero_one_loss, rng)
-    slopes_are_right(dp.huber_loss, rng, lambda radius: 1.0)
-    must_fail(slopes_are_right, dp.huber_loss, rng, lambda radius: 0.9)
-    curvature_is_bounded(dp.huber_loss, dp.huber_loss.smoothness, rng)
+    must_fail(convex_on_segments, erm.zero_one_loss, rng)
+    slopes_are_right(erm.huber_loss, rng, lambda radius: 1.0)
+    must_fail(slopes_are_right, erm.huber_loss, rng, lambda radius: 0.9)
+    curvature_is_bounded(erm.huber_loss, erm.huber_loss.smoothness, rng)
     z = np.concatenate([rng.normal(size=5000) * 3, [0.0, 1.0, -1.0]])
     for y in (-1.0, 1.0):
-        equal(dp.hinge_loss.value(z, y), np.maximum(0, 1 - y * z))
-        at_most(dp.zero_one_loss.value(z, y), dp.hinge_loss.value(z, y))
-        at_most(dp.hinge_loss.value(z, y), dp.huber_loss.value(z, y), atol=1e-15)
-        at_most(dp.huber_loss.value(z, y), dp.hinge_loss.value(z, y) + 1 / 8, atol=1e-15)
-    must_fail(lambda: at_most(dp.zero_one_loss.value(z, 1.0), 0.9 * dp.hinge_loss.value(z, 1.0)))
-    size = np.linalg.norm(dp.hinge_loss.gradient(rng.normal(size=3), *sample(rng, 500, 3)), axis=1)
+        equal(erm.hinge_loss.value(z, y), np.maximum(0, 1 - y * z))
+        at_most(erm.zero_one_loss.value(z, y), erm.hinge_loss.value(z, y))
+        at_most(erm.hinge_loss.value(z, y), erm.huber_loss.value(z, y), atol=1e-15)
+        at_most(erm.huber_loss.value(z, y), erm.hinge_loss.value(z, y) + 1 / 8, atol=1e-15)
+    must_fail(lambda: at_most(erm.zero_one_loss.value(z, 1.0), 0.9 * erm.hinge_loss.value(z, 1.0)))
+    size = np.linalg.norm(erm.hinge_loss.gradient(rng.normal(size=3), *sample(rng, 500, 3)), axis=1)
     at_most(size, 1.0)
 
     def strict(theta, x, y):
@@ -160,8 +168,8 @@ def test_zero_one_and_its_surrogates():
 
     x, y = sample(rng, 1000, 4)
     assert strict(np.zeros(4), x, y).sum() == 0  # the printed loss calls theta = 0 perfect
-    equal(dp.zero_one_loss(np.zeros(4), x, y), 1.0)
-    fitted = dp.risk_minimum(x, y, regularization=1e-3)
+    equal(erm.zero_one_loss(np.zeros(4), x, y), 1.0)
+    fitted = erm.risk_minimum(x, y, regularization=1e-3)
     mistakes = int(strict(fitted, x, y).sum())
     assert mistakes > 300
     slip(
@@ -171,52 +179,47 @@ def test_zero_one_and_its_surrogates():
     )
 
 
-@pytest.mark.claim("A-geometric-median", by=("convex.distance_loss", "minimise.geometric_median"))
-def test_geometric_median():
+@claim("A-geometric-median", of=0.0, wrong=[0.05])
+def test_geometric_median(shift):
     rng = np.random.default_rng(5)
 
     def rows(rng, d):
         return rng.normal(size=(30, d)), None
 
-    convex_on_segments(dp.distance_loss, rng, rows=rows)
-
-    def check(shift):
-        for d in (1, 2, 5):
-            for _ in range(12):
-                points = rng.standard_t(2, size=(int(rng.integers(3, 40)), d))
-                best = dp.geometric_median(points) + shift
-                others = best + rng.normal(size=(150, d)) * rng.choice([0.01, 1.0], (150, 1))
-                cost = dp.distance_loss(best, points).sum()
-                at_most(cost, dp.distance_loss(others, points).sum(-1), rtol=1e-8)
-        corners = np.exp(2j * np.pi * np.arange(3) / 3)
-        corners = np.column_stack([corners.real, corners.imag])
-        equal(dp.geometric_median(corners + 5), 5.0 + shift, atol=1e-8)
-
-    check(0.0)
-    must_fail(check, 0.05)
+    convex_on_segments(erm.distance_loss, rng, rows=rows)
+    for d in (1, 2, 5):
+        for _ in range(12):
+            points = rng.standard_t(2, size=(int(rng.integers(3, 40)), d))
+            best = erm.geometric_median(points) + shift
+            others = best + rng.normal(size=(150, d)) * rng.choice([0.01, 1.0], (150, 1))
+            cost = erm.distance_loss(best, points).sum()
+            at_most(cost, erm.distance_loss(others, points).sum(-1), rtol=1e-8)
+    corners = np.exp(2j * np.pi * np.arange(3) / 3)
+    corners = np.column_stack([corners.real, corners.imag])
+    equal(erm.geometric_median(corners + 5), 5.0 + shift, atol=1e-8)
     points = rng.normal(size=(400, 3))
-    size = np.linalg.norm(dp.distance_loss.gradient(np.zeros(3), points), axis=1)
+    size = np.linalg.norm(erm.distance_loss.gradient(np.zeros(3), points), axis=1)
     equal(size, 1.0)
-    equal(dp.distance_loss.gradient(points[0], points)[0], 0.0)
+    equal(erm.distance_loss.gradient(points[0], points)[0], 0.0)
 
 
-@pytest.mark.claim("A-erm-leaks", by=("convex.svm_minimum", "convex.invert_model"))
+@claim("A-erm-leaks")
 def test_the_median_is_somebody_on_the_line_only():
     rng = np.random.default_rng(6)
 
     def check(odd):
         for n in range(1, 200, 2):
             values = rng.normal(size=n + (not odd))
-            holds(np.abs(values - dp.geometric_median(values[:, None])).min(keepdims=True) < 1e-9)
+            holds(np.abs(values - erm.geometric_median(values[:, None])).min(keepdims=True) < 1e-9)
 
     check(odd=True)
     must_fail(check, odd=False)  # between two of them the mean stays where it began
     corners = np.array([[0.0, 1.0], [-(0.75**0.5), -0.5], [0.75**0.5, -0.5]])
-    away = np.linalg.norm(dp.geometric_median(corners) - corners, axis=1).min()
+    away = np.linalg.norm(erm.geometric_median(corners) - corners, axis=1).min()
     assert abs(away - 1) < 1e-7
     x, y = sample(rng, 301, 10)
     y = np.sign(x[:, 0] + 0.3 * x[:, 1])
-    theta, alpha = dp.svm_minimum(x, y, regularization=0.01)
+    theta, alpha = erm.svm_minimum(x, y, regularization=0.01)
 
     def nearest(points):  # the least angle between theta and a row, y x, in degrees
         size = np.linalg.norm(points, axis=1) * np.linalg.norm(theta)
@@ -233,102 +236,116 @@ def test_the_median_is_somebody_on_the_line_only():
     )
 
 
-@pytest.mark.claim("A-erm-leaks", by=("convex.svm_minimum",))
-def test_the_svm_is_its_support_vectors():
+@claim("A-erm-leaks", of=lambda margin: margin < 1 + 1e-2, wrong=[lambda margin: margin < 0.9])
+def test_the_svm_is_its_support_vectors(keep):
     rng = np.random.default_rng(7)
-
-    def check(keep):
-        for seed in range(12):
-            x, _ = sample(rng, 80, 3)
-            y = np.sign(x @ [1.0, 0.5, 0.2] + 0.2 * rng.normal(size=80))
-            total = 0.5 + seed  # n lambda: the ridge beside the sum of losses
-            theta, alpha = dp.svm_minimum(x, y, regularization=total / 80)
-            margin = y * (x @ theta)
-            holds(alpha[margin > 1 + 1e-3] < 1e-5)
-            holds(alpha[margin < 1 - 1e-3] > 1 - 1e-5)
-            equal(theta, alpha * y @ x / total, rtol=1e-9, atol=1e-12)
-            left = keep(margin)
-            alone, _ = dp.svm_minimum(x[left], y[left], regularization=total / left.sum())
-            equal(alone, theta, rtol=0, atol=1e-2 * np.linalg.norm(theta))
-
-    check(lambda margin: margin < 1 + 1e-2)
-    must_fail(check, lambda margin: margin < 0.9)
+    for seed in range(12):
+        x, _ = sample(rng, 80, 3)
+        y = np.sign(x @ [1.0, 0.5, 0.2] + 0.2 * rng.normal(size=80))
+        total = 0.5 + seed  # n lambda: the ridge beside the sum of losses
+        theta, alpha = erm.svm_minimum(x, y, regularization=total / 80)
+        margin = y * (x @ theta)
+        holds(alpha[margin > 1 + 1e-3] < 1e-5)
+        holds(alpha[margin < 1 - 1e-3] > 1 - 1e-5)
+        equal(theta, alpha * y @ x / total, rtol=1e-9, atol=1e-12)
+        left = keep(margin)
+        alone, _ = erm.svm_minimum(x[left], y[left], regularization=total / left.sum())
+        equal(alone, theta, rtol=0, atol=1e-2 * np.linalg.norm(theta))
 
 
-@pytest.mark.claim("A-erm-leaks", by=("convex.invert_model",))
-def test_model_inversion_recovers_the_missing_row():
+@claim("A-erm-leaks", of=0.05, wrong=[0.0499])
+def test_model_inversion_recovers_the_missing_row(known):
     rng = np.random.default_rng(8)
-
-    def check(known):
-        for loss in (*MARGIN, dp.squared_loss):
-            for _ in range(15):
-                x, y = sample(rng, 60, 6)
-                x = dp.clip_rows(np.column_stack([x, np.ones(60)]))
-                x /= x[:, -1:] * 2  # the last feature is the constant 1/2
-                theta = dp.risk_minimum(x, y, loss=loss, regularization=0.05, tolerance=1e-13)
-                slope = abs(loss.slope(x @ theta, y))
-                who = int(np.argmax(slope))
-                rest = np.arange(60) != who
-                found = dp.invert_model(theta, x[rest], y[rest], regularization=known, loss=loss)
-                equal(found / 2, x[who], rtol=0, atol=1e-8)
-
-    check(0.05)
-    must_fail(check, 0.0499)
+    for loss in (*MARGIN, erm.squared_loss):
+        for _ in range(15):
+            x, y = sample(rng, 60, 6)
+            x = dp.clip_rows(np.column_stack([x, np.ones(60)]))
+            x /= x[:, -1:] * 2  # the last feature is the constant 1/2
+            theta = erm.risk_minimum(x, y, loss=loss, regularization=0.05, tolerance=1e-13)
+            slope = abs(loss.slope(x @ theta, y))
+            who = int(np.argmax(slope))
+            rest = np.arange(60) != who
+            found = erm.invert_model(theta, x[rest], y[rest], regularization=known, loss=loss)
+            equal(found / 2, x[who], rtol=0, atol=1e-8)
 
 
-@pytest.mark.claim("X-strong-convexity", by=("convex.risk_minimum",))
-def test_strong_convexity():
+@claim(
+    "X-identification",
+    of=lambda epsilon, m: 1 / (1 + (m - 1) * np.exp(-epsilon)),
+    wrong=[
+        lambda epsilon, m: np.exp(epsilon) / m,
+        lambda epsilon, m: 0.99 / (1 + (m - 1) * np.exp(-epsilon)),
+    ],
+)
+def test_identification(bound):
+    rng = np.random.default_rng(20)
+
+    def success(laws):
+        """Largest mean probability of naming the right row: guess the likeliest at each output."""
+        return laws.max(0).sum() / len(laws)
+
+    for m in (2, 5, 30):
+        for epsilon in (0.1, 1.0, 4.0):
+            for _ in range(40):
+                # m laws on 12 outcomes, any two within e^epsilon: weights in [1, e^(eps/2)]
+                weight = np.exp(epsilon / 2 * rng.integers(0, 2, (m, 12)))
+                base = rng.dirichlet(np.ones(12))
+                laws = weight * base
+                laws /= laws.sum(1, keepdims=True)
+                at_most(success(laws), bound(epsilon, m))
+            name = np.ones((m, m)) + np.expm1(epsilon) * np.eye(m)  # randomized response
+            equal(success(name / name.sum(1)), bound(epsilon, m))
+
+
+@claim("X-strong-convexity", of=1.0, wrong=[1.02])
+def test_strong_convexity(factor):
     rng = np.random.default_rng(9)
-
-    def check(factor):
-        for loss in (dp.squared_loss, *MARGIN):
-            for lam in (0.02, 1.0):
-                x, y = sample(rng, 30, 3)
-                x[:, 2] = 0
-                best = dp.risk_minimum(x, y, loss=loss, regularization=lam, tolerance=1e-13)
-                total = objective(loss, x, y, lam)
-                for step in rng.normal(size=(40, 3)) * [1, 1, 0.5] * rng.integers(0, 2, (40, 1)):
-                    theta = best + step + [0, 0, rng.normal()]
-                    strength = np.linalg.norm(gradient(loss, x, y, lam, theta))
-                    gap, away = total(theta) - total(best), np.linalg.norm(theta - best)
-                    at_most(lam / 2 * away**2, gap / factor, atol=1e-12)
-                    at_most(away, strength / lam / factor, rtol=1e-9)
-                    at_most(gap, strength**2 / (2 * lam) / factor, atol=1e-12)
-                    other = rng.normal(size=3)  # J + <other, .>: a second objective
-                    second = dp.risk_minimum(
-                        x, y, loss=loss, regularization=lam, centre=-other / lam, tolerance=1e-13
-                    )
-                    moved = np.linalg.norm(second - best)
-                    at_most(moved, np.linalg.norm(other) / lam / factor, rtol=1e-9)
-
-    check(1.0)
-    must_fail(check, 1.02)
+    for loss in (erm.squared_loss, *MARGIN):
+        for lam in (0.02, 1.0):
+            x, y = sample(rng, 30, 3)
+            x[:, 2] = 0
+            best = erm.risk_minimum(x, y, loss=loss, regularization=lam, tolerance=1e-13)
+            total = objective(loss, x, y, lam)
+            for step in rng.normal(size=(40, 3)) * [1, 1, 0.5] * rng.integers(0, 2, (40, 1)):
+                theta = best + step + [0, 0, rng.normal()]
+                strength = np.linalg.norm(gradient(loss, x, y, lam, theta))
+                gap, away = total(theta) - total(best), np.linalg.norm(theta - best)
+                at_most(lam / 2 * away**2, gap / factor, atol=1e-12)
+                at_most(away, strength / lam / factor, rtol=1e-9)
+                at_most(gap, strength**2 / (2 * lam) / factor, atol=1e-12)
+                other = rng.normal(size=3)  # J + <other, .>: a second objective
+                second = erm.risk_minimum(
+                    x, y, loss=loss, regularization=lam, centre=-other / lam, tolerance=1e-13
+                )
+                moved = np.linalg.norm(second - best)
+                at_most(moved, np.linalg.norm(other) / lam / factor, rtol=1e-9)
 
 
 @pytest.mark.slow
-@pytest.mark.claim("X-output-perturbation", by=("erm.output_sensitivity", "convex.optimum_radius"))
-def test_output_sensitivity():
+@claim(
+    "X-output-perturbation",
+    of=erm.output_sensitivity,
+    wrong=[
+        lambda n, lam, loss: erm.output_sensitivity(2 * n, lam, loss),
+        lambda n, lam, loss: 0.9 * erm.output_sensitivity(n, lam, loss),
+    ],
+)
+def test_output_sensitivity(sensitivity):
     rng = np.random.default_rng(10)
-
-    def check(sensitivity):
-        for loss in MARGIN:
-            for lam in (0.01, 0.2, 3.0, 100.0):
-                for n in (1, 2, 10):
-                    for _ in range(25):
-                        x, y = sample(rng, n, 3, spread=rng.choice([1.0, 10.0]))
-                        one = dp.risk_minimum(x, y, loss=loss, regularization=lam)
-                        at_most(np.linalg.norm(one), dp.optimum_radius(loss, lam), atol=1e-9)
-                        x[0], y[0] = rng.choice([x[0], -x[0], sample(rng, 1, 3)[0][0]]), -y[0]
-                        two = dp.risk_minimum(x, y, loss=loss, regularization=lam)
-                        bound = sensitivity(n, lam, loss)
-                        at_most(np.linalg.norm(one - two), bound, rtol=1e-8, atol=1e-9)
-
-    check(dp.output_sensitivity)
-    must_fail(check, lambda n, lam, loss: dp.output_sensitivity(2 * n, lam, loss))
-    must_fail(check, lambda n, lam, loss: 0.9 * dp.output_sensitivity(n, lam, loss))
+    for loss in MARGIN:
+        for lam in (0.01, 0.2, 3.0, 100.0):
+            for n in (1, 2, 10):
+                for _ in range(25):
+                    x, y = sample(rng, n, 3, spread=rng.choice([1.0, 10.0]))
+                    one = erm.risk_minimum(x, y, loss=loss, regularization=lam)
+                    at_most(np.linalg.norm(one), erm.optimum_radius(loss, lam), atol=1e-9)
+                    x[0], y[0] = rng.choice([x[0], -x[0], sample(rng, 1, 3)[0][0]]), -y[0]
+                    two = erm.risk_minimum(x, y, loss=loss, regularization=lam)
+                    bound = sensitivity(n, lam, loss)
+                    at_most(np.linalg.norm(one - two), bound, rtol=1e-8, atol=1e-9)
 
 
-@pytest.mark.claim("X-output-perturbation", by=("erm.spherical_laplace", "erm.output_perturbation"))
+@claim("X-output-perturbation")
 def test_spherical_laplace_noise():
     """Kolmogorov-Smirnov at level 1e-7 a dimension, and the planted laws far outside."""
     rng = np.random.default_rng(11)
@@ -343,33 +360,17 @@ def test_spherical_laplace_noise():
                 law = stats.arcsine(loc=-1, scale=2).cdf
                 holds([stats.kstest(cosine, law).pvalue > 1e-7])
 
-    check(lambda d: dp.spherical_laplace(d, 0.7, rng=rng))
+    check(lambda d: erm.spherical_laplace(d, 0.7, rng=rng))
     must_fail(check, lambda d: rng.laplace(0, 0.7, d))
     # densities exp(-|b|/s) of centres one sensitivity apart differ by at most e^epsilon
     points, shift = rng.normal(size=(5000, 4)) * 3, rng.normal(size=(5000, 4))
     shift /= np.linalg.norm(shift, axis=1, keepdims=True)
     ratio = np.linalg.norm(points + shift, axis=1) - np.linalg.norm(points, axis=1)
     at_most(np.abs(ratio), 1.0)
-    for epsilon, delta in ((0.1, 1e-5), (1.0, 1e-5), (3.0, 1e-12)):
-        fit = dp.output_perturbation(
-            np.eye(3), np.ones(3), epsilon=epsilon, delta=delta, regularization=0.1, rng=rng
-        )
-        equal(fit.delta_at(epsilon), delta, rtol=1e-9)
-        curve = dp.gaussian(sigma=fit.scale / (dp.output_sensitivity(3, 0.1) + 2e-8))
-        equal(curve.delta(epsilon), delta, rtol=1e-9)
-
-
-def planar_losses(rng, slope, size=4):
-    """(b, loss without the determinant) of planar neighbours u, w whose slopes depend on b."""
-    b = rng.normal(size=(100_000, 2)) * size
-    u, w = rng.normal(size=(2, 2))
-    u, w = u / np.linalg.norm(u), w / np.linalg.norm(w)
-    v = -slope(b @ u)[:, None] * u + slope(b @ w)[:, None] * w
-    return u, w, b, (((b + v) ** 2).sum(1) - (b**2).sum(1)) / (2 * size**2)
 
 
 @pytest.mark.slow
-@pytest.mark.claim("X-objective-perturbation", by=("erm.objective_perturbation_delta",))
+@claim("X-objective-perturbation")
 def test_objective_perturbation_exact_densities_in_one_dimension():
     """d = 1: the output's density is nu(B(theta)) |B'(theta)|: integrate it."""
     theta = 400 * np.sinh(np.linspace(-8, 8, 20_001)) / np.sinh(8)
@@ -410,84 +411,85 @@ def test_objective_perturbation_exact_densities_in_one_dimension():
         return 2 / (epsilon - tilt)
 
     def delta_of(epsilon, sigma, tilt):
-        return dp.objective_perturbation_delta(epsilon, sigma, excess=tilt)
+        return erm.objective_perturbation_delta(epsilon, sigma, excess=tilt)
 
     check(scale, delta_of)
     must_fail(check, lambda epsilon, tilt: 1 / (epsilon - tilt), delta_of)
     must_fail(
-        check, scale, lambda e, s, tilt: dp.objective_perturbation_delta(e, 2 * s, excess=tilt)
+        check, scale, lambda e, s, tilt: erm.objective_perturbation_delta(e, 2 * s, excess=tilt)
     )
 
 
+def planar_losses(rng, slope, size=4):
+    """(b, loss without the determinant) of planar neighbours u, w whose slopes depend on b."""
+    b = rng.normal(size=(100_000, 2)) * size
+    u, w = rng.normal(size=(2, 2))
+    u, w = u / np.linalg.norm(u), w / np.linalg.norm(w)
+    v = -slope(b @ u)[:, None] * u + slope(b @ w)[:, None] * w
+    return u, w, b, (((b + v) ** 2).sum(1) - (b**2).sum(1)) / (2 * size**2)
+
+
 @pytest.mark.slow
-@pytest.mark.claim("X-objective-perturbation", by=("erm.objective_perturbation_delta",))
-def test_objective_perturbation_vertices_dominate():
+@claim(
+    "X-objective-perturbation",
+    of=lambda u, w: (0 * u, -u, w, w - u),
+    wrong=[lambda u, w: (-u, w - u)],
+)
+def test_objective_perturbation_vertices_dominate(corners):
     """The loss is at most its largest vertex; the vertices' curves add up to the bound."""
     rng = np.random.default_rng(13)
-
-    def check(corners):
-        for slope in (lambda z: 1 / (1 + np.exp(z)), lambda z: (z < 0).astype(float)):
-            for _ in range(4):
-                u, w, b, loss = planar_losses(rng, slope)
-                vertex = [((b + v) ** 2).sum(1) - (b**2).sum(1) for v in corners(u, w)]
-                at_most(loss, np.max(vertex, axis=0) / 32, atol=1e-12)
-                for epsilon in (0.0, 0.2, 0.6):
-                    found = np.maximum(-np.expm1(epsilon - loss), 0).mean()
-                    bound = dp.objective_perturbation_delta(epsilon, 4.0)
-                    at_most(found, bound, atol=0.003)  # five standard errors
-
-    check(lambda u, w: (0 * u, -u, w, w - u))
-    must_fail(check, lambda u, w: (-u, w - u))
+    for slope in (lambda z: 1 / (1 + np.exp(z)), lambda z: (z < 0).astype(float)):
+        for _ in range(4):
+            u, w, b, loss = planar_losses(rng, slope)
+            vertex = [((b + v) ** 2).sum(1) - (b**2).sum(1) for v in corners(u, w)]
+            at_most(loss, np.max(vertex, axis=0) / 32, atol=1e-12)
+            for epsilon in (0.0, 0.2, 0.6):
+                found = np.maximum(-np.expm1(epsilon - loss), 0).mean()
+                bound = erm.objective_perturbation_delta(epsilon, 4.0)
+                at_most(found, bound, atol=0.003)  # five standard errors
     sigma, epsilon = np.logspace(-0.5, 2, 40), np.linspace(0, 3, 40)[:, None]
     exact = 2 * dp.gaussian_delta(sigma, epsilon) + dp.gaussian_delta(sigma, epsilon, 2.0)
-    equal(dp.objective_perturbation_delta(epsilon, sigma), np.minimum(1, exact))
+    equal(erm.objective_perturbation_delta(epsilon, sigma), np.minimum(1, exact))
     must_fail(lambda: at_most(exact, dp.gaussian_delta(sigma, epsilon, 2.0)))
 
 
-@pytest.mark.claim("X-objective-perturbation", by=("erm.objective_perturbation",))
+@claim("X-objective-perturbation")
 def test_objective_perturbation_is_fitted_to_its_target():
     rng = np.random.default_rng(14)
     x, y = sample(rng, 40, 3)
     for loss in MARGIN:
         for epsilon in (0.1, 1.0, 5.0):
             for delta in (1e-2, 1e-5, 1e-12):
-                fit = dp.objective_perturbation(
+                fit = erm.objective_perturbation(
                     x, y, epsilon=epsilon, delta=delta, regularization=1.0, loss=loss, rng=rng
                 )
                 equal(fit.delta_at(epsilon), delta, rtol=1e-6)
                 at_most(fit.delta_at(epsilon), delta, rtol=1e-9)
             tilt = np.log1p(loss.smoothness / 40)
-            fit = dp.objective_perturbation(
+            fit = erm.objective_perturbation(
                 x, y, epsilon=epsilon, regularization=1.0, loss=loss, rng=rng
             )
             equal(2 / fit.scale + tilt + 0.01 * epsilon, epsilon)
             equal(fit.delta_at([epsilon, 2 * epsilon]), 0.0)
             at_most(1e-3, fit.delta_at(0.5 * epsilon))
-    with pytest.raises(ValueError, match="regularization must be above"):
-        dp.objective_perturbation(x, y, epsilon=0.01, regularization=1e-4, rng=rng)
 
 
-@pytest.mark.claim("X-approximate-minimiser", by=("erm.objective_perturbation",))
-def test_an_approximate_minimiser_is_paid_for():
+@claim("X-approximate-minimiser", of=1.0, wrong=[1.01])
+def test_an_approximate_minimiser_is_paid_for(factor):
     """A lazy solver's error, in distance and in privacy."""
     rng = np.random.default_rng(15)
-
-    def check(factor):
-        for loss in (dp.squared_loss, *MARGIN):
-            for gamma in (1e-2, 1e-4, 1e-8):
-                for lam in (0.05, 1.0):
-                    x, y = sample(rng, 25, 3)
-                    x[:, 2] = 0
-                    exact = dp.risk_minimum(x, y, loss=loss, regularization=lam, tolerance=1e-13)
-                    lazy = dp.risk_minimum(x, y, loss=loss, regularization=lam, tolerance=gamma)
-                    at_most(np.linalg.norm(lazy - exact), gamma / lam / factor, atol=1e-12)
-                    pushed = exact + [0, 0, gamma / lam]  # the worst allowed: gradient gamma
-                    strength = np.linalg.norm(gradient(loss, x, y, lam, pushed))
-                    equal(strength, gamma, rtol=1e-4)
-                    at_most(np.linalg.norm(pushed - exact), strength / lam / factor, rtol=1e-4)
-
-    check(1.0)
-    must_fail(check, 1.01)
+    for loss in (erm.squared_loss, *MARGIN):
+        for gamma in (1e-2, 1e-4, 1e-8):
+            for lam in (0.05, 1.0):
+                x, y = sample(rng, 25, 3)
+                x[:, 2] = 0
+                exact = erm.risk_minimum(x, y, loss=loss, regularization=lam, tolerance=1e-13)
+                lazy = erm.risk_minimum(x, y, loss=loss, regularization=lam, tolerance=gamma)
+                at_most(np.linalg.norm(lazy - exact), gamma / lam / factor, atol=1e-12)
+                pushed = exact + [0, 0, gamma / lam]  # the worst allowed: gradient gamma
+                strength = np.linalg.norm(gradient(loss, x, y, lam, pushed))
+                equal(strength, gamma, rtol=1e-4)
+                at_most(np.linalg.norm(pushed - exact), strength / lam / factor, rtol=1e-4)
     # noise of scale 2g/(lambda rho) hides any two errors of size g/lambda: ratio at most e^rho
     g, lam, rho = 1e-3, 0.2, 0.01
     at, one, two = rng.normal(size=(3, 4000, 3))
@@ -497,43 +499,13 @@ def test_an_approximate_minimiser_is_paid_for():
 
 
 @pytest.mark.slow
-@pytest.mark.claim("X-noisy-gradient-descent", by=("erm.noisy_gradient_descent",))
-def test_adaptive_gaussian_steps_are_one_gaussian():
-    """An adaptive pair on a line, step sizes chosen by the past, integrated on a grid."""
-    grid = np.linspace(-12, 12, 601)
-
-    def exact(sigma, steps, epsilon, shift_of):
-        # outputs z_1, z_2 ~ N(0 or shift, sigma^2), the second shift a function of the first output
-        p = stats.norm(scale=sigma).pdf(grid)
-        q = stats.norm(1.0, sigma).pdf(grid)
-        if steps == 2:
-            second = stats.norm(shift_of(grid)[:, None], sigma).pdf(grid[None, :])
-            p, q = p[:, None] * p[None, :], q[:, None] * second
-        gap = np.maximum(p - np.exp(epsilon) * q, 0)
-        for _ in range(steps):
-            gap = integrate.trapezoid(gap, grid, axis=-1)
-        return gap
-
-    def check(steps_of):
-        for sigma in (0.8, 1.5):
-            for shift_of in (np.tanh, lambda z: (z > 0.5).astype(float), lambda z: 1 + 0 * z):
-                for epsilon in np.linspace(0, 2, 9):
-                    found = exact(sigma, 2, epsilon, shift_of)
-                    bound = dp.gaussian(sigma).compose(steps_of(2)).delta(epsilon)
-                    at_most(found, bound, rtol=1e-3, atol=1e-7)
-                    single = dp.gaussian_delta(sigma / np.sqrt(steps_of(2)), epsilon)
-                    equal(bound, single, rtol=1e-8, atol=1e-13)
-        equal(
-            exact(1.5, 2, 1.0, lambda z: 1 + 0 * z), dp.gaussian_delta(1.5, 1.0, 2**0.5), rtol=1e-3
-        )
-
-    check(lambda k: k)
-    must_fail(check, lambda k: k - 1)
+@claim("X-noisy-gradient-descent")
+def test_the_noise_of_gradient_descent_is_fitted_to_its_target():
     rng = np.random.default_rng(16)
     x, y = sample(rng, 50, 4)
-    for loss in (dp.squared_loss, dp.hinge_loss, dp.distance_loss, *MARGIN):
+    for loss in (erm.squared_loss, erm.hinge_loss, erm.distance_loss, *MARGIN):
         for steps in (1, 5, 40):
-            fit = dp.noisy_gradient_descent(
+            fit = erm.noisy_gradient_descent(
                 x, y, epsilon=1.0, delta=1e-5, steps=steps, loss=loss, rng=rng
             )
             multiplier = fit.scale * 50 / (2 * loss.lipschitz(1.0))
@@ -544,13 +516,13 @@ def test_adaptive_gaussian_steps_are_one_gaussian():
 
 
 @pytest.mark.slow
-@pytest.mark.claim("X-noisy-gradient-descent", by=("erm.noisy_gradient_descent",))
+@claim("X-noisy-gradient-descent")
 def test_regret_of_noisy_gradient_descent():
     """The mean regret of 60 runs a setting, with five standard errors, against the theorem."""
     rng = np.random.default_rng(17)
 
     def check(noise, n=200):
-        for loss in (dp.logistic_loss, dp.hinge_loss, dp.squared_loss):
+        for loss in (erm.logistic_loss, erm.hinge_loss, erm.squared_loss):
             x, y = sample(rng, n, 3)
             y = np.sign(x[:, 0] + 1e-9)
             for radius, steps in ((1.0, 3), (2.0, 30)):
@@ -562,7 +534,7 @@ def test_regret_of_noisy_gradient_descent():
                     constraints={"type": "ineq", "fun": lambda t, r=radius: r**2 - t @ t},
                 ).fun
                 fits = [
-                    dp.noisy_gradient_descent(
+                    erm.noisy_gradient_descent(
                         x,
                         y,
                         epsilon=1.0,
@@ -585,35 +557,9 @@ def test_regret_of_noisy_gradient_descent():
     must_fail(check, 0.0, n=5)  # a bound that forgets the noise
 
 
-@pytest.mark.claim("X-identification", by=("erm.identification_bound",))
-def test_identification():
-    rng = np.random.default_rng(20)
-
-    def success(laws):
-        """Largest mean probability of naming the right row: guess the likeliest at each output."""
-        return laws.max(0).sum() / len(laws)
-
-    def check(bound):
-        for m in (2, 5, 30):
-            for epsilon in (0.1, 1.0, 4.0):
-                for _ in range(40):
-                    # m laws on 12 outcomes, any two within e^epsilon: weights in [1, e^(eps/2)]
-                    weight = np.exp(epsilon / 2 * rng.integers(0, 2, (m, 12)))
-                    base = rng.dirichlet(np.ones(12))
-                    laws = weight * base
-                    laws /= laws.sum(1, keepdims=True)
-                    at_most(success(laws), bound(epsilon, m))
-                name = np.ones((m, m)) + np.expm1(epsilon) * np.eye(m)  # randomized response
-                equal(success(name / name.sum(1)), bound(epsilon, m))
-
-    check(dp.identification_bound)
-    must_fail(check, lambda epsilon, m: np.exp(epsilon) / m)
-    must_fail(check, lambda epsilon, m: 0.99 * dp.identification_bound(epsilon, m))
-
-
 @pytest.mark.slow
-@pytest.mark.claim("X-private-erm", by=("erm.erm_regularization", "erm.objective_perturbation"))
-def test_regret_of_the_perturbations():
+@claim("X-private-erm", of=1.0, wrong=[0.5])
+def test_regret_of_the_perturbations(factor):
     """Mean regret of 100 fits a setting, with five standard errors, against the theorem."""
     rng = np.random.default_rng(21)
     settings = ((100, 2, 1.0, 0.0), (300, 5, 0.5, 0.0), (200, 4, 1.0, 1e-5))
@@ -621,31 +567,25 @@ def test_regret_of_the_perturbations():
     def below(regret, bound):
         at_most(regret.mean() - 5 * regret.std() / len(regret) ** 0.5, bound)
 
-    def check(factor):
-        for loss in MARGIN:
-            for (n, d, epsilon, delta), spread in zip(settings, (1.0, 1.0, 0.0), strict=True):
-                x, _ = sample(
-                    rng, n, d, spread
-                )  # the last rows are all zero: only the ridge is left
-                y = np.sign(x[:, 0] + 0.3 * rng.normal(size=n))
-                lam = dp.erm_regularization(n, d, epsilon=epsilon, delta=delta)
-                target = {"epsilon": epsilon, "delta": delta, "regularization": lam, "loss": loss}
-                best = dp.risk_minimum(x, y, loss=loss, regularization=lam)
-                risk, total = (objective(loss, x, y, ridge) for ridge in (0.0, lam))
-                rival = dp.risk_minimum(x, y, loss=loss, regularization=1e-3)
-                rival /= max(1.0, np.linalg.norm(rival))
-                for fit, price in (
-                    (dp.objective_perturbation, 1 / (2 * lam * n**2)),
-                    (dp.output_perturbation, (loss.smoothness / d + lam) / 2),
-                ):
-                    found = [fit(x, y, **target, rng=rng) for _ in range(100)]
-                    price *= (d if delta else d * (d + 1)) * found[0].scale ** 2
-                    found = np.array([f.theta for f in found])
-                    below(total(found) - total(best), factor * price)
-                    below(risk(found) - risk(rival), factor * price + lam / 2)
-
-    check(1.0)
-    must_fail(check, 0.5)
+    for loss in MARGIN:
+        for (n, d, epsilon, delta), spread in zip(settings, (1.0, 1.0, 0.0), strict=True):
+            x, _ = sample(rng, n, d, spread)  # the last rows are all zero: only the ridge is left
+            y = np.sign(x[:, 0] + 0.3 * rng.normal(size=n))
+            lam = erm.best_regularization(n, d, epsilon=epsilon, delta=delta)
+            target = {"epsilon": epsilon, "delta": delta, "regularization": lam, "loss": loss}
+            best = erm.risk_minimum(x, y, loss=loss, regularization=lam)
+            risk, total = (objective(loss, x, y, ridge) for ridge in (0.0, lam))
+            rival = erm.risk_minimum(x, y, loss=loss, regularization=1e-3)
+            rival /= max(1.0, np.linalg.norm(rival))
+            for fit, price in (
+                (erm.objective_perturbation, 1 / (2 * lam * n**2)),
+                (erm.output_perturbation, (loss.smoothness / d + lam) / 2),
+            ):
+                found = [fit(x, y, **target, rng=rng) for _ in range(100)]
+                price *= (d if delta else d * (d + 1)) * found[0].scale ** 2
+                found = np.array([f.theta for f in found])
+                below(total(found) - total(best), factor * price)
+                below(risk(found) - risk(rival), factor * price + lam / 2)
 
     def least(rule):  # the rule is where the bound a/(2 lambda) + lambda R^2/2 is least
         for n, d, epsilon, radius in (
@@ -658,5 +598,5 @@ def test_regret_of_the_perturbations():
             others = lam * np.exp(rng.normal(size=500))
             at_most(a / (2 * lam) + lam * radius**2 / 2, a / (2 * others) + others * radius**2 / 2)
 
-    least(dp.erm_regularization)
-    must_fail(least, lambda *a, **k: 2 * dp.erm_regularization(*a, **k))
+    least(erm.best_regularization)
+    must_fail(least, lambda *a, **k: 2 * erm.best_regularization(*a, **k))

@@ -5,10 +5,10 @@ import pytest
 from scipy import integrate, special
 
 import dpnotes as dp
-from evidence import at_most, equal, holds, must_fail, slip
+from boxes import cosh, exp, expm1, for_all, log, log1p, root
+from dpnotes.chapters import composition, renyi_dp
+from evidence import at_most, claim, equal, holds, must_fail, slip
 from strategies import close_laws
-
-ORDERS = np.array([1.0001, 1.5, 2.0, 3.7, 8.0, 32.0, 256.0, 1e4])
 
 
 def laws(seed, count=2000, size=5, sharpness=1.0):
@@ -21,30 +21,15 @@ def moment(p, q, alpha):
     return special.logsumexp(alpha * np.log(p) + (1 - alpha) * np.log(q), axis=-1)
 
 
-def gaussian_divergence(loss, density, alpha, breaks):
-    """1/(alpha-1) log of the integral of exp((alpha-1) loss) density, by adaptive quadrature."""
-    top = max(loss(x) * (alpha - 1) + np.log(density(x)) for x in np.linspace(*breaks, 4001))
-    total, _ = integrate.quad(
-        lambda x: np.exp((alpha - 1) * loss(x) + np.log(density(x)) - top),
-        *breaks,
-        points=[0.0, 1.0],
-        epsabs=0,
-        epsrel=1e-13,
-        limit=2000,
-    )
-    return (np.log(total) + top) / (alpha - 1)
-
-
-@pytest.mark.claim("U-renyi-divergence", by=("divergences.renyi_divergence",))
-def test_renyi_divergence_is_its_definition_with_its_limits_and_monotone():
+@claim(
+    "U-renyi-divergence",
+    of=dp.renyi_divergence,
+    wrong=[lambda p, q, alpha: moment(p, q, alpha) / alpha],
+)
+def test_renyi_divergence_is_its_definition_with_its_limits_and_monotone(divergence):
     p, q = laws(1)
-
-    def check(divergence):
-        for alpha in (0.3, 0.5, 2.0, 7.0):
-            equal(divergence(p, q, alpha), moment(p, q, alpha) / (alpha - 1), rtol=1e-9, atol=1e-13)
-
-    check(dp.renyi_divergence)
-    must_fail(check, lambda p, q, alpha: moment(p, q, alpha) / alpha)
+    for alpha in (0.3, 0.5, 2.0, 7.0):
+        equal(divergence(p, q, alpha), moment(p, q, alpha) / (alpha - 1), rtol=1e-9, atol=1e-13)
     gap = dp.renyi_divergence(p, q, 1 + 1e-7) - dp.kl(p, q)
     at_most(np.abs(gap), 1e-5 * (1 + dp.max_divergence(p, q) ** 2))
     equal(dp.renyi_divergence(p, q, np.inf), np.log(p / q).max(-1))
@@ -52,45 +37,48 @@ def test_renyi_divergence_is_its_definition_with_its_limits_and_monotone():
     at_most(values[:-1], values[1:])
 
 
-@pytest.mark.claim("U-renyi-figure", by=("divergences.renyi_divergence",))
-def test_renyi_divergences_of_two_coins_touch_zero_at_a_third_and_are_ordered():
+@claim(
+    "U-renyi-figure",
+    of=dp.renyi_divergence,
+    wrong=[
+        lambda p, q, a: dp.renyi_divergence(p, 0.5 + 0 * q, a),
+        lambda p, q, a: dp.renyi_divergence(q + 0 * p, p, a),  # the other direction
+        lambda p, q, a: dp.renyi_divergence(p, q, 1 / a),  # orders upside down
+    ],
+)
+def test_renyi_divergences_of_two_coins(divergence):
     orders, q = (0.25, 0.5, 1.0, 2.0, 5.0, np.inf), np.array([1 / 3, 2 / 3])
     p = np.concatenate([np.linspace(0, 1, 1000), [1 / 3]])  # 0, 1/3 and 1 are among them
     coins = np.stack([p, 1 - p], -1)
     away = np.abs(p - 1 / 3) > 1e-12
-
-    def check(divergence):
-        values = np.array([divergence(coins, q, alpha) for alpha in orders])
-        equal(values[:, ~away], 0.0, atol=1e-15)
-        holds(values[:, away] > 1e-9)
-        equal(values[:, p == 1], np.log(3))
-        equal(values[:, p == 0], np.log(1.5))
-        at_most(values[:-1], values[1:], atol=1e-15)
-        curves = values[:, :-1]
-        holds((np.diff(curves) < 0) == (p[1:-1] <= 1 / 3 + 1e-12))  # falls to 1/3, then rises
-        holds(np.diff(curves[:3], 2) > 0)  # convex in p, for orders up to 1
-
-    check(dp.renyi_divergence)
-    must_fail(check, lambda p, q, a: dp.renyi_divergence(p, 0.5 + 0 * q, a))
-    must_fail(check, lambda p, q, a: dp.renyi_divergence(q + 0 * p, p, a))  # the other direction
-    must_fail(check, lambda p, q, a: dp.renyi_divergence(p, q, 1 / a))  # orders upside down
+    values = np.array([divergence(coins, q, alpha) for alpha in orders])
+    equal(values[:, ~away], 0.0, atol=1e-15)
+    holds(values[:, away] > 1e-9)
+    equal(values[:, p == 1], np.log(3))
+    equal(values[:, p == 0], np.log(1.5))
+    at_most(values[:-1], values[1:], atol=1e-15)
+    curves = values[:, :-1]
+    holds((np.diff(curves) < 0) == (p[1:-1] <= 1 / 3 + 1e-12))  # falls to 1/3, then rises
+    holds(np.diff(curves[:3], 2) > 0)  # convex in p, for orders up to 1
 
 
-@pytest.mark.claim("U-mgf-plrv", by=("divergences.renyi_divergence",))
-def test_the_moment_generating_function_of_the_loss_is_the_renyi_divergence():
+@claim("U-mgf-plrv", of=lambda alpha: alpha - 1, wrong=[lambda alpha: alpha])
+def test_moments_are_renyi_divergences(exponent):
     p, q = laws(2)
-
-    def check(exponent):
-        for alpha in (1.1, 2.0, 5.0):
-            mgf = (p * np.exp((alpha - 1) * np.log(p / q))).sum(-1)
-            equal(np.log(mgf), exponent(alpha) * dp.renyi_divergence(p, q, alpha), atol=1e-12)
-
-    check(lambda alpha: alpha - 1)
-    must_fail(check, lambda alpha: alpha)
+    for alpha in (1.1, 2.0, 5.0):
+        mgf = (p * np.exp((alpha - 1) * np.log(p / q))).sum(-1)
+        equal(np.log(mgf), exponent(alpha) * dp.renyi_divergence(p, q, alpha), atol=1e-12)
 
 
-@pytest.mark.claim("A-def-rdp", by=("losses.finite", "divergences.renyi_divergence"))
-def test_rdp_is_the_largest_divergence_over_all_neighbours_in_both_directions():
+ORDERS = np.array([1.0001, 1.5, 2.0, 3.7, 8.0, 32.0, 256.0, 1e4])
+
+
+def gaussian(sigma, alpha):
+    return alpha / (2 * sigma**2)
+
+
+@claim("A-def-rdp")
+def test_rdp_is_the_largest_divergence():
     """Datasets of three bits; each row answers through its own random channel, bit -> answer."""
     bits = np.array(list(np.ndindex(2, 2, 2)))
     distance = (bits[:, None] != bits).sum(-1)
@@ -118,95 +106,143 @@ def test_rdp_is_the_largest_divergence_over_all_neighbours_in_both_directions():
     must_fail(check, (distance == 1) & (bits[:, None] <= bits).all(-1))  # one direction only
     for alpha in ORDERS:  # neighbours' answers may differ by less than the sensitivity
         shifts = np.linspace(0, 1, 101)[1:]
-        at_most([dp.gaussian(1.3 / s).renyi(alpha) for s in shifts], dp.rdp_gaussian(1.3, alpha))
+        at_most([dp.gaussian(1.3 / s).renyi(alpha) for s in shifts], gaussian(1.3, alpha))
 
 
-@pytest.mark.claim("U-def-zcdp", by=("renyi.zcdp_gaussian",))
-def test_zcdp_bounds_every_order():
-    def check(rho):
-        for epsilon in (0.01, 0.5, 2.0):
-            curve = dp.rdp_randomized_response(epsilon, ORDERS)
-            at_most(curve, rho(epsilon) * ORDERS)
-        for sigma in (0.3, 1.0, 10.0):
-            equal(dp.rdp_gaussian(sigma, ORDERS), dp.zcdp_gaussian(sigma) * ORDERS)
+@np.vectorize
+def randomized_response(epsilon, alpha):
+    return dp.randomized_response(epsilon).renyi(alpha) if epsilon else 0.0
 
-    check(dp.zcdp_from_pure)
-    must_fail(check, lambda epsilon: 0.99 * dp.zcdp_from_pure(epsilon))
+
+@np.vectorize
+def laplace(scale, alpha):
+    return dp.laplace(scale).renyi(alpha)
+
+
+@claim("U-pure-zcdp", "U-def-zcdp")
+def test_randomized_response_is_concentrated_everywhere():
+    def divergence(y, a):
+        return (log(cosh(y - y / (2 * a))) - log(cosh(y / (2 * a)))) / (a - 1)
+
+    for_all(
+        r"Of randomized response, $\Dalpha \le \frac{\alpha\eps^2}2$, $\eps = \frac y\alpha$,",
+        (lambda y, a: randomized_response(y / a, a), divergence),
+        lambda y, a: y * y / (2 * a),
+        {"y": (0, 50), r"\alpha": (1.1, 1000)},
+        touch=4 * (0,),
+        too_low=[lambda y, a: 0.49 * y * y / a],
+    )
+    for sigma in (0.3, 1.0, 10.0):
+        equal(dp.gaussian(sigma).renyi(ORDERS), ORDERS / (2 * sigma**2))
+
+
+@claim("U-pure-zcdp", "U-rdp-rr")
+def test_the_chord_bounds_the_moments_of_all_laws_everywhere():
+    """The moment is the mean of x^alpha under q, x = p/q in [e^-eps, e^eps], of mean 1."""
+
+    def chord(s, e, a):
+        return exp(-2 * a * e) + s * (1 - exp(-2 * a * e))
+
+    def power(s, e, a):
+        return exp(a * log(exp(-2 * e) + s * (1 - exp(-2 * e))))
+
+    for_all(
+        r"$z^\alpha$ is at most its chord over $[e^{-2\eps}, 1]$, at $z = s + (1 - s)e^{-2\eps}$,",
+        power,
+        chord,
+        {"s": (0, 1), r"\eps": (0.3, 2), r"\alpha": (2, 8)},
+        touch=(0, 1),
+        too_low=[lambda s, e, a: chord(s, e, a) * (0.99 + s / 100)],
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.claim("U-rdp-rr", by=("renyi.rdp_randomized_response",))
-def test_rdp_of_randomized_response():
-    def check(curve):
-        for p in np.random.default_rng(3).uniform(0.5, 0.999, 300):
-            epsilon = special.logit(p)
-            law = np.array([p, 1 - p])
-            for alpha in (1.0, 1.5, 4.0, 40.0):
-                exact = dp.renyi_divergence(law, law[::-1], alpha)
-                equal(curve(epsilon, alpha), exact, rtol=1e-11)
-
-    check(dp.rdp_randomized_response)
-    must_fail(check, lambda epsilon, alpha: dp.rdp_randomized_response(epsilon, alpha + 1))
+@claim(
+    "U-rdp-rr",
+    of=randomized_response,
+    wrong=[lambda epsilon, alpha: randomized_response(epsilon, alpha + 1)],
+)
+def test_rdp_of_randomized_response(curve):
+    for p in np.random.default_rng(3).uniform(0.5, 0.999, 300):
+        epsilon = special.logit(p)
+        law = np.array([p, 1 - p])
+        for alpha in (1.0, 1.5, 4.0, 40.0):
+            exact = dp.renyi_divergence(law, law[::-1], alpha)
+            equal(curve(epsilon, alpha), exact, rtol=1e-11)
     for epsilon in (0.01, 1.0, 4.0):
-        equal(dp.rdp_randomized_response(epsilon, 1.0), epsilon * np.tanh(epsilon / 2))
+        equal(randomized_response(epsilon, 1.0), epsilon * np.tanh(epsilon / 2))
 
 
-@pytest.mark.claim("U-rdp-laplace", by=("renyi.rdp_laplace",))
-def test_rdp_of_the_laplace_mechanism():
-    def check(curve):
-        for scale in (0.1, 0.7, 3.0, 50.0):
-            t = 1 / scale
-            for alpha in (1.0001, 1.5, 4.0, 40.0, 1e4):
-                # over the three pieces of |x| and |x - t| the integrand is an exponential
-                middle = np.log(special.exprel((1 - 2 * alpha) * t) * t) + (alpha - 1) * t
-                pieces = [(alpha - 1) * t, -alpha * t, middle]
-                exact = special.logsumexp(pieces, b=[0.5, 0.5, 0.5]) / (alpha - 1)
-                equal(curve(scale, alpha), exact, rtol=1e-12, atol=1e-12 / (alpha - 1))
+@claim("U-rdp-laplace")
+def test_the_expansion_of_laplace_everywhere():
+    kl, box = (lambda t: laplace(1 / t, 1.0), lambda t: t + expm1(-t)), {"t": (0, 50)}
+    for_all(
+        r"$t + e^{-t} - 1 \le \frac{t^2}2$, $t = \frac1\lambda$",
+        kl,
+        lambda t: t * t / 2,
+        box,
+        touch=3 * (0,),
+        too_low=[lambda t: 0.49 * t * t],
+    )
+    for_all(
+        r"$\frac{t^2}2 - \frac{t^3}6 \le t + e^{-t} - 1$",
+        lambda t: t * t / 2 - t**3 / 6,
+        kl,
+        box,
+        touch=4 * (0,),
+        too_high=[lambda t: t * t / 2 - t**3 / 7],
+    )
 
-    check(dp.rdp_laplace)
-    must_fail(check, lambda scale, alpha: dp.rdp_laplace(scale, alpha + 1))
+
+@claim(
+    "U-rdp-laplace",
+    of=laplace,
+    wrong=[lambda scale, alpha: laplace(scale, alpha + 1)],
+)
+def test_rdp_of_the_laplace_mechanism(curve):
+    for scale in (0.1, 0.7, 3.0, 50.0):
+        t = 1 / scale
+        for alpha in (1.0001, 1.5, 4.0, 40.0, 1e4):
+            # over the three pieces of |x| and |x - t| the integrand is an exponential
+            middle = np.log(special.exprel((1 - 2 * alpha) * t) * t) + (alpha - 1) * t
+            pieces = [(alpha - 1) * t, -alpha * t, middle]
+            exact = special.logsumexp(pieces, b=[0.5, 0.5, 0.5]) / (alpha - 1)
+            equal(curve(scale, alpha), exact, rtol=1e-12, atol=1e-12 / (alpha - 1))
     scale = np.logspace(-1, 4, 500)
-    equal(dp.rdp_laplace(scale, 1.0), 1 / scale + np.expm1(-1 / scale), rtol=1e-12, atol=1e-16)
-    # the slide's expansion 0.5/scale^2 + O(1/scale^3): the constant of the cube is 1/6
-    at_most(np.abs(dp.rdp_laplace(scale, 1.0) - 0.5 / scale**2), 1 / (6 * scale**3), rtol=1e-9)
+    equal(laplace(scale, 1.0), 1 / scale + np.expm1(-1 / scale), rtol=1e-12, atol=1e-16)
 
 
-@pytest.mark.claim("U-rdp-gaussian", by=("renyi.rdp_gaussian",))
-def test_rdp_of_the_gaussian_mechanism():
-    def check(curve):
-        for sigma in (0.5, 1.0, 4.0):
-            for alpha in (1.0001, 1.5, 2.0, 8.0):
-                centre = alpha  # the integrand is a Gaussian about alpha (P has mean 1, Q mean 0)
-                span = (min(0, centre) - 12 * sigma, max(1, centre) + 12 * sigma)
-                exact = gaussian_divergence(
-                    lambda x, s=sigma: (x - 0.5) / s**2,
-                    lambda x, s=sigma: np.exp(-0.5 * ((x - 1) / s) ** 2) / (s * np.sqrt(2 * np.pi)),
-                    alpha,
-                    span,
-                )
-                equal(curve(sigma, alpha), exact, rtol=1e-11, atol=1e-12 / (alpha - 1))
-
-    check(dp.rdp_gaussian)
-    must_fail(check, lambda sigma, alpha: (alpha - 1) / (2 * sigma**2))
+def gaussian_divergence(loss, density, alpha, breaks):
+    """1/(alpha-1) log of the integral of exp((alpha-1) loss) density, by adaptive quadrature."""
+    top = max(loss(x) * (alpha - 1) + np.log(density(x)) for x in np.linspace(*breaks, 4001))
+    total, _ = integrate.quad(
+        lambda x: np.exp((alpha - 1) * loss(x) + np.log(density(x)) - top),
+        *breaks,
+        points=[0.0, 1.0],
+        epsabs=0,
+        epsrel=1e-13,
+        limit=2000,
+    )
+    return (np.log(total) + top) / (alpha - 1)
 
 
-@pytest.mark.claim("U-pure-zcdp", by=("renyi.zcdp_from_pure", "renyi.rdp_randomized_response"))
-def test_a_pure_mechanism_is_concentrated_and_randomized_response_is_the_worst():
-    rng = np.random.default_rng(4)
-
-    def check(curve):
-        for epsilon in (0.05, 0.7, 2.0, 6.0):
-            p, q = close_laws(rng, epsilon, size=4, count=1000)
-            for alpha in (1.0, 1.2, 2.0, 9.0, 100.0):
-                at_most(dp.renyi_divergence(p, q, alpha), curve(epsilon, alpha), rtol=1e-9)
-
-    check(dp.rdp_randomized_response)
-    check(lambda epsilon, alpha: dp.zcdp_from_pure(epsilon) * alpha)
-    must_fail(check, lambda epsilon, alpha: 0.9 * dp.zcdp_from_pure(epsilon) * alpha)
-    # every order of randomized response is below epsilon^2/2 alpha, and attains it as epsilon -> 0
-    epsilon = np.logspace(-8, 3, 500)[:, None]
-    at_most(dp.rdp_randomized_response(epsilon, ORDERS), dp.zcdp_from_pure(epsilon) * ORDERS)
-    equal(dp.rdp_randomized_response(1e-8, 2.0), dp.zcdp_from_pure(1e-8) * 2.0, rtol=1e-9)
+@claim(
+    "U-rdp-gaussian",
+    of=lambda sigma, alpha: dp.gaussian(sigma).renyi(alpha),
+    wrong=[lambda sigma, alpha: (alpha - 1) / (2 * sigma**2)],
+)
+def test_rdp_of_the_gaussian_mechanism(curve):
+    for sigma in (0.5, 1.0, 4.0):
+        for alpha in (1.0001, 1.5, 2.0, 8.0):
+            centre = alpha  # the integrand is a Gaussian about alpha (P has mean 1, Q mean 0)
+            span = (min(0, centre) - 12 * sigma, max(1, centre) + 12 * sigma)
+            exact = gaussian_divergence(
+                lambda x, s=sigma: (x - 0.5) / s**2,
+                lambda x, s=sigma: np.exp(-0.5 * ((x - 1) / s) ** 2) / (s * np.sqrt(2 * np.pi)),
+                alpha,
+                span,
+            )
+            equal(curve(sigma, alpha), exact, rtol=1e-11, atol=1e-12 / (alpha - 1))
 
 
 def joint_laws(rng, count, nx=3, ny=4):
@@ -215,25 +251,20 @@ def joint_laws(rng, count, nx=3, ny=4):
     return marginal, rng.dirichlet(np.ones(ny), (count, nx))
 
 
-@pytest.mark.claim("A-chain-rule", by=("divergences.renyi_divergence",))
-def test_the_chain_rule_of_renyi_divergence():
+@claim("A-chain-rule", of=lambda inner: inner.max(-1), wrong=[lambda inner: inner.mean(-1)])
+def test_the_chain_rule_of_renyi_divergence(outer):
     rng = np.random.default_rng(5)
     (p, py), (q, qy) = joint_laws(rng, 2000), joint_laws(rng, 2000)
     joint_p = (p[..., None] * py).reshape(len(p), -1)
     joint_q = (q[..., None] * qy).reshape(len(q), -1)
-
-    def check(outer):
-        for alpha in (1.0, 1.3, 2.0, 10.0, np.inf):
-            inner = dp.renyi_divergence(py, qy, alpha)
-            whole, first = (
-                dp.renyi_divergence(joint_p, joint_q, alpha),
-                dp.renyi_divergence(p, q, alpha),
-            )
-            at_most(whole, first + outer(inner), rtol=1e-10)
-            at_most(first + inner.min(-1), whole, rtol=1e-10)
-
-    check(lambda inner: inner.max(-1))
-    must_fail(check, lambda inner: inner.mean(-1))
+    for alpha in (1.0, 1.3, 2.0, 10.0, np.inf):
+        inner = dp.renyi_divergence(py, qy, alpha)
+        whole, first = (
+            dp.renyi_divergence(joint_p, joint_q, alpha),
+            dp.renyi_divergence(p, q, alpha),
+        )
+        at_most(whole, first + outer(inner), rtol=1e-10)
+        at_most(first + inner.min(-1), whole, rtol=1e-10)
     py, qy = np.repeat(py[:, :1], 3, 1), np.repeat(qy[:, :1], 3, 1)
     product_p = (p[..., None] * py).reshape(len(p), -1)
     product_q = (q[..., None] * qy).reshape(len(q), -1)
@@ -242,34 +273,99 @@ def test_the_chain_rule_of_renyi_divergence():
         equal(dp.renyi_divergence(product_p, product_q, alpha), parts, rtol=1e-9)
 
 
-@pytest.mark.claim("A-rdp-composition", by=("losses.gaussian", "divergences.renyi_divergence"))
-def test_adaptive_composition_adds():
+@claim("A-rdp-composition", of=lambda one: one + one, wrong=[lambda one: 1.2 * one])
+def test_adaptive_composition_adds(total):
     rng = np.random.default_rng(6)
-
-    def check(total):
-        for epsilon in (0.3, 1.0):
-            p, q = close_laws(rng, epsilon, size=3, count=1000)
-            py, qy = close_laws(rng, epsilon, size=4, count=3000)
-            py, qy = py.reshape(1000, 3, 4), qy.reshape(1000, 3, 4)
-            joint = [(a[..., None] * b).reshape(1000, -1) for a, b in ((p, py), (q, qy))]
-            for alpha in (1.5, 4.0, 30.0):
-                one = dp.rdp_randomized_response(epsilon, alpha)
-                at_most(dp.renyi_divergence(*joint, alpha), total(one), rtol=1e-9)
-
-    check(lambda one: one + one)
-    must_fail(check, lambda one: 1.2 * one)
+    for epsilon in (0.3, 1.0):
+        p, q = close_laws(rng, epsilon, size=3, count=1000)
+        py, qy = close_laws(rng, epsilon, size=4, count=3000)
+        py, qy = py.reshape(1000, 3, 4), qy.reshape(1000, 3, 4)
+        joint = [(a[..., None] * b).reshape(1000, -1) for a, b in ((p, py), (q, qy))]
+        for alpha in (1.5, 4.0, 30.0):
+            one = randomized_response(epsilon, alpha)
+            at_most(dp.renyi_divergence(*joint, alpha), total(one), rtol=1e-9)
     for k in (1, 7, 1000):
         equal(
-            dp.gaussian(2.0).compose(k).renyi(ORDERS), k * dp.rdp_gaussian(2.0, ORDERS), rtol=1e-12
+            dp.gaussian(2.0).compose(k).renyi(ORDERS),
+            k * gaussian(2.0, ORDERS),
+            rtol=1e-12,
         )
 
 
+@claim("U-rdp-properties")
+def test_post_processing_probability_preservation_and_group_privacy():
+    rng = np.random.default_rng(9)
+    p, q = laws(10)
+    r = laws(11)[0]
+    channel = rng.dirichlet(np.ones(3), (len(p), p.shape[-1]))
+    through = [np.einsum("ni,nij->nj", law, channel) for law in (p, q)]
+
+    def preserved(bound):
+        for alpha in (1.3, 2.0, 8.0):
+            rdp = dp.renyi_divergence(p, q, alpha)
+            for size in (1, 2, 3):
+                at_most(p[:, :size].sum(-1), bound(alpha, rdp, q[:, :size].sum(-1)), rtol=1e-9)
+
+    for alpha in (1.0, 1.3, 2.0, 8.0, np.inf):
+        at_most(dp.renyi_divergence(*through, alpha), dp.renyi_divergence(p, q, alpha), rtol=1e-9)
+
+    def most(alpha, rdp, q):
+        return np.minimum(np.exp(rdp) * q, 1.0) ** (1 - 1 / alpha)
+
+    preserved(most)
+    must_fail(preserved, lambda alpha, rdp, q: 0.9 * most(alpha, rdp, q))
+
+    def group_rdp(alpha, rdp, doublings):
+        return alpha / 2**doublings, 3**doublings * rdp
+
+    def group(bound):
+        for alpha in (4.0, 8.0, 32.0):
+            one = np.maximum(dp.renyi_divergence(p, r, alpha), dp.renyi_divergence(r, q, alpha))
+            order, rdp = bound(alpha, one, 1)
+            at_most(dp.renyi_divergence(p, q, order), rdp, rtol=1e-9)
+
+    group(group_rdp)
+    must_fail(group, lambda alpha, one, c: (alpha / 2, 0.8 * one))
+    # shifts of a Gaussian: the exact divergence of a group grows with the square of its size
+    for c in (1, 2, 3):
+        order, rdp = group_rdp(64.0, gaussian(3.0, 64.0), c)
+        at_most(gaussian(3.0 / 2**c, order), rdp)
+
+
+@claim("A-rdp-to-dp")
+def test_conversions_of_renyi_divergences_everywhere():
+    """The improved one is the mean under q of an inequality between x = p/q and x^alpha: with
+    w = x e^-eps (alpha - 1)/alpha, x - e^eps is at most a multiple of x^alpha, whatever x is."""
+    for_all(
+        r"$\alpha w \le w^\alpha + \alpha - 1$",
+        lambda w, a: a * w,
+        lambda w, a: exp(a * log(w)) + a - 1,
+        {"w": (1e-3, 100), r"\alpha": (1.1, 100)},
+        touch=(1, 1),
+        too_low=[lambda w, a: exp(a * log(w)) + 0.99 * (a - 1)],
+    )
+
+    def computed(conversion):
+        return lambda a: conversion(a, 100.0, 1e-5) - 100
+
+    def plain(a):
+        return log(root(10**10)) / (a - 1)
+
+    def improved(a):
+        return log(1 - 1 / a) - log(a) / (a - 1) + plain(a)
+
+    for_all(
+        r"$\ln(1 - \frac1\alpha) - \frac{\ln\alpha}{\alpha - 1} \le 0$: below the first one",
+        (computed(dp.rdp_to_dp_improved), improved),
+        (computed(dp.rdp_to_dp), plain),
+        {r"\alpha": (1.1, 1000)},
+        too_high=[lambda a: improved(a) + 2 * log(a) / (a - 1)],
+    )
+
+
 @pytest.mark.slow
-@pytest.mark.claim(
-    "A-rdp-to-dp",
-    by=("renyi.rdp_to_dp", "renyi.rdp_to_dp_improved", "renyi.rdp_to_dp_optimal"),
-)
-def test_conversions_to_approximate_dp_are_sound_ordered_and_the_last_is_optimal():
+@claim("A-rdp-to-dp")
+def test_conversions_are_sound_and_ordered():
     p, q = laws(7, count=15, size=3)
 
     def sound(conversion):
@@ -300,8 +396,20 @@ def test_conversions_to_approximate_dp_are_sound_ordered_and_the_last_is_optimal
     )
 
 
+def two_point_loss(p, alpha, rdp, delta):
+    """log((p - delta)/q) with the least q that the divergence allows, by bisection in log q."""
+    low, high = alpha / (alpha - 1) * np.log(p) - rdp, np.log(p)
+    for _ in range(60):
+        middle = (low + high) / 2
+        pair = np.stack([p, 1 - p], -1), np.stack([np.exp(middle), -np.expm1(middle)], -1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            over = moment(*pair, alpha) > (alpha - 1) * rdp
+        low, high = np.where(over, middle, low), np.where(over, high, middle)
+    return np.log(p - delta) - high
+
+
 @pytest.mark.slow
-@pytest.mark.claim("A-rdp-to-dp", by=("renyi.rdp_to_dp_optimal",))
+@claim("A-rdp-to-dp")
 def test_the_optimal_conversion_is_attained_by_a_two_point_pair():
     rng = np.random.default_rng(8)
     for _ in range(40):
@@ -315,19 +423,28 @@ def test_the_optimal_conversion_is_attained_by_a_two_point_pair():
         equal(best, max(0.0, float(loss.max())), rtol=1e-9, atol=1e-12)
 
 
-def two_point_loss(p, alpha, rdp, delta):
-    """log((p - delta)/q) with the least q that the divergence allows, by bisection in log q."""
-    low, high = alpha / (alpha - 1) * np.log(p) - rdp, np.log(p)
-    for _ in range(60):
-        middle = (low + high) / 2
-        pair = np.stack([p, 1 - p], -1), np.stack([np.exp(middle), -np.expm1(middle)], -1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            over = moment(*pair, alpha) > (alpha - 1) * rdp
-        low, high = np.where(over, middle, low), np.where(over, high, middle)
-    return np.log(p - delta) - high
+@claim("U-zcdp-to-dp")
+def test_the_best_order_of_the_conversion_everywhere():
+    """At the order 1 + u w/rho, where w^2 = rho log(1/delta); both sides without rho."""
+
+    def left(u, w, rho):
+        return dp.zcdp_to_dp(rho, np.exp(-w * w / rho)) - rho
+
+    def right(u, w, rho):
+        order = 1 + u * w / rho
+        return dp.rdp_to_dp(order, rho * order, np.exp(-w * w / rho)) - rho
+
+    for_all(
+        r"$2w \le (u + \frac1u)w$, $w^2 = \rho\ln\frac1\delta$, $\alpha = 1 + \frac{uw}\rho$,",
+        (left, lambda u, w, rho: 2 * w),
+        (right, lambda u, w, rho: (u + 1 / u) * w),
+        {"u": (0.01, 100), "w": (0.5, 20), r"\rho": (1, 10)},
+        touch=(1, 1),
+        too_high=[lambda u, w, rho: 2.1 * w],
+    )
 
 
-@pytest.mark.claim("U-zcdp-to-dp", by=("renyi.zcdp_to_dp", "renyi.zcdp_to_dp_improved"))
+@claim("U-zcdp-to-dp")
 def test_zcdp_to_approximate_dp():
     def check(bound):
         for rho in (1e-6, 1e-3, 0.1, 1.0, 20.0):
@@ -343,39 +460,6 @@ def test_zcdp_to_approximate_dp():
     check(dp.zcdp_to_dp)
     check(dp.zcdp_to_dp_improved)
     must_fail(check, lambda rho, delta: rho + np.sqrt(-rho * np.log(delta)))
-
-
-@pytest.mark.claim("U-rdp-properties", by=("renyi.probability_preservation", "renyi.group_rdp"))
-def test_post_processing_probability_preservation_and_group_privacy():
-    rng = np.random.default_rng(9)
-    p, q = laws(10)
-    r = laws(11)[0]
-    channel = rng.dirichlet(np.ones(3), (len(p), p.shape[-1]))
-    through = [np.einsum("ni,nij->nj", law, channel) for law in (p, q)]
-
-    def preserved(bound):
-        for alpha in (1.3, 2.0, 8.0):
-            rdp = dp.renyi_divergence(p, q, alpha)
-            for size in (1, 2, 3):
-                at_most(p[:, :size].sum(-1), bound(alpha, rdp, q[:, :size].sum(-1)), rtol=1e-9)
-
-    for alpha in (1.0, 1.3, 2.0, 8.0, np.inf):
-        at_most(dp.renyi_divergence(*through, alpha), dp.renyi_divergence(p, q, alpha), rtol=1e-9)
-    preserved(dp.probability_preservation)
-    must_fail(preserved, lambda alpha, rdp, q: 0.9 * dp.probability_preservation(alpha, rdp, q))
-
-    def group(bound):
-        for alpha in (4.0, 8.0, 32.0):
-            one = np.maximum(dp.renyi_divergence(p, r, alpha), dp.renyi_divergence(r, q, alpha))
-            order, rdp = bound(alpha, one, 1)
-            at_most(dp.renyi_divergence(p, q, order), rdp, rtol=1e-9)
-
-    group(dp.group_rdp)
-    must_fail(group, lambda alpha, one, c: (alpha / 2, 0.8 * one))
-    # shifts of a Gaussian: the exact divergence of a group grows with the square of its size
-    for c in (1, 2, 3):
-        order, rdp = dp.group_rdp(64.0, dp.rdp_gaussian(3.0, 64.0), c)
-        at_most(dp.rdp_gaussian(3.0 / 2**c, order), rdp)
 
 
 def spread_gaussian(tau):
@@ -400,8 +484,15 @@ def spread_gaussian(tau):
     return excess, tradeoff
 
 
-@pytest.mark.claim("A-rdp-limit", by=("losses.gaussian", "losses.randomized_response"))
-def test_no_bound_on_tests_says_what_a_renyi_bound_says():
+@claim(
+    "A-rdp-limit",
+    of=0.1,
+    wrong=[
+        0.0,  # the Gaussian itself: the divergence is no larger
+        0.3,  # below both curves: some bound is broken
+    ],
+)
+def test_no_bound_on_tests_says_what_a_renyi_bound_says(tau):
     gaussian, response = dp.gaussian(1.0), dp.randomized_response(1.0)
     for loss in (gaussian, response):
         at_most(loss.renyi(ORDERS), ORDERS / 2)
@@ -409,20 +500,14 @@ def test_no_bound_on_tests_says_what_a_renyi_bound_says():
     both = np.array([loss.tradeoff(level) for loss in (gaussian, response)])
     gap = both[0] - both[1]
     holds([bool(gap.max() > 0.08), bool(gap.min() < -0.06)])
-
-    def check(tau):
-        """Every bound that both satisfy, the third pair satisfies too; its moments are larger."""
-        excess, tradeoff = spread_gaussian(tau)
-        holds(np.diff(tradeoff(level), 2) > -1e-12)  # convex: it is a trade-off function
-        at_most(tradeoff(level), both[0], rtol=1e-9)
-        at_most(both.min(0), tradeoff(level), rtol=1e-9)
-        alpha = np.concatenate([np.geomspace(1.01, 8, 60), np.linspace(8, 37, 30)])
-        scale = np.exp(alpha * (alpha - 1) / 2 - (alpha - 0.5 - tau) ** 2 / 2)
-        holds(excess(alpha) > 1e-5 * np.minimum(scale, 1) * (alpha - 1))
-
-    check(0.1)
-    must_fail(check, 0.0)  # the Gaussian itself: the divergence is no larger
-    must_fail(check, 0.3)  # below both curves: some bound is broken
+    """Every bound that both satisfy, the third pair satisfies too; its moments are larger."""
+    excess, tradeoff = spread_gaussian(tau)
+    holds(np.diff(tradeoff(level), 2) > -1e-12)  # convex: it is a trade-off function
+    at_most(tradeoff(level), both[0], rtol=1e-9)
+    at_most(both.min(0), tradeoff(level), rtol=1e-9)
+    alpha = np.concatenate([np.geomspace(1.01, 8, 60), np.linspace(8, 37, 30)])
+    scale = np.exp(alpha * (alpha - 1) / 2 - (alpha - 0.5 - tau) ** 2 / 2)
+    holds(excess(alpha) > 1e-5 * np.minimum(scale, 1) * (alpha - 1))
 
 
 def test_the_spread_pair_is_what_its_finite_laws_give():
@@ -445,122 +530,71 @@ def test_the_spread_pair_is_what_its_finite_laws_give():
     equal(excess(alpha), inside - outside, rtol=1e-7)
 
 
-@pytest.mark.claim(
-    "U-composition-revisited",
-    by=("renyi.zcdp_to_dp", "renyi.zcdp_from_pure", "composition.advanced_composition"),
-)
-def test_composition_through_zcdp_is_sound_and_against_advanced_composition():
-    delta, rounds = 1e-6, (10, 100, 1000)
+@claim("A-moments-accountant")
+def test_the_second_moment_of_the_subsampled_gaussian_everywhere():
+    """t = 1/sigma^2."""
+    computed = np.vectorize(lambda r, t: renyi_dp.subsampled_gaussian(t**-0.5, r, 2))
 
-    def binomial_delta(target, epsilon, k):
-        """delta of k randomized responses, straight from the binomial law."""
-        heads = np.arange(k + 1)
-        loss = (2 * heads - k) * epsilon
-        log_p = special.gammaln(k + 1) - special.gammaln(heads + 1) - special.gammaln(k - heads + 1)
-        log_p = log_p - heads * np.log1p(np.exp(-epsilon)) - (k - heads) * np.log1p(np.exp(epsilon))
-        return np.sum(np.exp(log_p) * np.maximum(0, -np.expm1(np.minimum(target - loss, 0))))
+    def moment(r, t):
+        return log1p(r * r * expm1(t))
 
-    def gaussian_curve(target, sigma, k):
-        mu = np.sqrt(k) / sigma
-        upper, lower = special.ndtr(mu / 2 - target / mu), special.log_ndtr(-mu / 2 - target / mu)
-        return upper - np.exp(target + lower)
-
-    def sound(convert):
-        for k in rounds:
-            for epsilon in (0.01, 0.1, 0.5):
-                through = convert(k * dp.zcdp_from_pure(epsilon), delta)
-                at_most(binomial_delta(through, epsilon, k), delta)
-            for sigma in (2.0, 10.0, 50.0):
-                through = convert(k * dp.zcdp_gaussian(sigma), delta)
-                at_most(gaussian_curve(through, sigma, k), delta)
-
-    sound(dp.zcdp_to_dp)
-    must_fail(sound, lambda rho, d: rho + 1.6 * np.sqrt(-rho * np.log(d)))
-    must_fail(sound, lambda rho, d: 2 * np.sqrt(-rho * np.log(d)))
-
-    def against(through):
-        for k in rounds:
-            for epsilon in (0.01, 0.1, 0.5):  # pure DP: the simpler form of A-advanced-pure
-                simple = dp.advanced_composition(epsilon, k, delta, dp.kl_from_pure_quadratic)
-                equal(through(dp.zcdp_from_pure(epsilon), k), simple)
-            for sigma in (2.0, 10.0, 50.0):  # Gaussians: advanced composition has to split delta
-                one = dp.gaussian(sigma).epsilon(delta / 2 / k)
-                advanced = dp.advanced_composition(one, k, delta / 2)
-                at_most(3 * through(dp.zcdp_gaussian(sigma), k), advanced)
-
-    against(lambda rho, k: dp.zcdp_to_dp(k * rho, delta))
-    must_fail(against, lambda rho, k: k * dp.zcdp_to_dp(rho, delta))
+    for_all(
+        r"At order 2 it is $\ln(1 + r^2(e^{1/\sigma^2} - 1)) \le \frac1{\sigma^2} = t$",
+        (computed, moment),
+        (lambda r, t: gaussian(t**-0.5, 2.0), lambda r, t: t),
+        {"r": (1e-3, 1), "t": (1e-3, 50)},
+        touch=(1,),
+        too_high=[lambda r, t: log1p(1.1 * r * r * expm1(t))],
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.claim("A-moments-accountant", by=("renyi.rdp_subsampled_gaussian", "losses.subsample"))
-def test_moments_of_the_subsampled_gaussian_and_the_accountant_built_on_them():
-    def check(curve):
-        for sigma, rate in ((0.8, 0.3), (1.1, 0.01), (4.0, 0.01), (2.0, 1.0)):
-            for alpha in (2, 3, 8, 20):
-                ratio = lambda x, s=sigma, r=rate: np.logaddexp(  # noqa: E731
-                    np.log1p(-r) if r < 1 else -np.inf, np.log(r) + (2 * x - 1) / (2 * s * s)
-                )
-                exact = gaussian_divergence(
-                    ratio,
-                    lambda x, s=sigma, f=ratio: (
-                        np.exp(f(x) - 0.5 * (x / s) ** 2) / (s * np.sqrt(2 * np.pi))
-                    ),
-                    alpha,
-                    (-12 * sigma, alpha + 12 * sigma),
-                )
-                equal(curve(sigma, rate, alpha), exact, rtol=1e-9, atol=1e-13)
-
-    check(dp.rdp_subsampled_gaussian)
-    must_fail(check, lambda s, q, a: q * q * a / (s * s))
-    for sigma, rate in ((1.0, 0.1), (4.0, 0.001)):
-        orders = np.arange(2, 64)
-        equal(
-            dp.rdp_subsampled_gaussian(sigma, rate, orders),
-            dp.subsample(dp.gaussian(sigma), rate).renyi(orders.astype(float)),
-            rtol=1e-11,
-        )
+@claim(
+    "A-moments-accountant",
+    of=renyi_dp.subsampled_gaussian,
+    wrong=[lambda s, q, a: q * q * a / (s * s)],
+)
+def test_moments_of_the_subsampled_gaussian(curve):
+    for sigma, rate in ((0.8, 0.3), (1.1, 0.01), (4.0, 0.01), (2.0, 1.0)):
+        for alpha in (2, 3, 8, 20):
+            ratio = lambda x, s=sigma, r=rate: np.logaddexp(  # noqa: E731
+                np.log1p(-r) if r < 1 else -np.inf, np.log(r) + (2 * x - 1) / (2 * s * s)
+            )
+            exact = gaussian_divergence(
+                ratio,
+                lambda x, s=sigma, f=ratio: (
+                    np.exp(f(x) - 0.5 * (x / s) ** 2) / (s * np.sqrt(2 * np.pi))
+                ),
+                alpha,
+                (-12 * sigma, alpha + 12 * sigma),
+            )
+            equal(curve(sigma, rate, alpha), exact, rtol=1e-9, atol=1e-13)
 
 
-@pytest.mark.claim("A-moments-accountant", by=("renyi.rdp_to_dp",))
+@claim("A-moments-accountant")
 def test_the_moments_accountant_never_goes_below_the_exact_epsilon():
     orders = np.arange(2, 512)
     for sigma, rate, k, delta in ((4.0, 0.01, 10_000, 1e-5), (1.1, 256 / 60_000, 3525, 1e-5)):
-        curve = k * dp.rdp_subsampled_gaussian(sigma, rate, orders)
+        curve = k * renyi_dp.subsampled_gaussian(sigma, rate, orders)
         exact = dp.subsample(dp.gaussian(sigma), rate).compose(k).epsilon(delta)
         classic = dp.rdp_to_dp(orders, curve, delta).min()
         improved = dp.rdp_to_dp_improved(orders, curve, delta).min()
         at_most([exact, improved], [improved, classic])
 
 
-def test_the_call_in_practice_agrees_with_the_page():
-    import dp_accounting
-    from dp_accounting import rdp
+@claim("U-composition-revisited")
+def test_composition_through_zcdp_against_advanced_composition():
+    delta, rounds = 1e-6, (10, 100, 1000)
 
-    step = dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(4.0))
-    accountant = rdp.RdpAccountant()
-    accountant.compose(dp_accounting.SelfComposedDpEvent(step, 10_000))
-    orders = np.arange(2, 101)
-    curve = 10_000 * dp.rdp_subsampled_gaussian(4.0, 0.01, orders)
-    ours = dp.rdp_to_dp_improved(orders, curve, delta=1e-5).min()
-    equal(ours, accountant.get_epsilon(target_delta=1e-5), rtol=1e-10)
-    equal(round(ours, 4), 1.0355)
+    def against(through):
+        for k in rounds:
+            for epsilon in (0.01, 0.1, 0.5):  # pure DP: the simpler form of A-advanced-pure
+                simple = composition.advanced(epsilon, k, delta, lambda e: e**2 / 2)
+                equal(through(epsilon**2 / 2, k), simple)
+            for sigma in (2.0, 10.0, 50.0):  # Gaussians: advanced composition has to split delta
+                one = dp.gaussian(sigma).epsilon(delta / 2 / k)
+                advanced = composition.advanced(one, k, delta / 2)
+                at_most(3 * through(1 / (2 * sigma**2), k), advanced)
 
-
-def test_bad_arguments_are_named():
-    for call, name in [
-        (lambda: dp.rdp_laplace(0.0, 2.0), "scale"),
-        (lambda: dp.rdp_laplace(1.0, 0.5), "alpha"),
-        (lambda: dp.rdp_subsampled_gaussian(1.0, 0.1, 2.5), "alpha"),
-        (lambda: dp.rdp_subsampled_gaussian(1.0, 1.1, 2), "rate"),
-        (lambda: dp.rdp_to_dp(1.0, 0.1, 1e-5), "alpha"),
-        (lambda: dp.rdp_to_dp(2.0, -0.1, 1e-5), "rdp"),
-        (lambda: dp.rdp_to_dp(2.0, 0.1, 0.0), "delta"),
-        (lambda: dp.rdp_to_dp_optimal(np.nan, 0.1, 0.1), "alpha"),
-        (lambda: dp.zcdp_to_dp(np.inf, 0.1), "rho"),
-        (lambda: dp.probability_preservation(2.0, 0.1, 1.5), "chance"),
-        (lambda: dp.group_rdp(3.0, 0.1, 1), "alpha"),
-        (lambda: dp.group_rdp(8.0, 0.1, 0.5), "doublings"),
-    ]:
-        with pytest.raises(ValueError, match=name):
-            call()
+    against(lambda rho, k: dp.zcdp_to_dp(k * rho, delta))
+    must_fail(against, lambda rho, k: k * dp.zcdp_to_dp(rho, delta))

@@ -6,51 +6,104 @@ Importing this module adds them to `hostile.CASES`; `write` adds what isn't a no
 # ruff: noqa: E501
 
 import json
-import os
+import platform
 
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
+from assignments.grader import seccomp
 from assignments.grader.check import solved
 from hostile import ENDED, FULL, FUNCTIONS, NONE, case, cell_of, cheat, extra
 
 HOOK = "import signal, struct\nG = signal.getsignal(signal.SIGALRM).__globals__\nreal = G['send']\n"
-extra(
-    HOOK + "def bomb(stream, message):\n"
-    "    data = b'{\"id\":%d,\"value\":[' % message['id'] + b'{\"\":0},' * 4_500_000 + b'0]}'\n"
-    "    stream.write(struct.pack('>I', len(data)) + data)\n    stream.flush()\n"
-    "G['send'] = bomb",
-    FULL, ENDED, name="frame of tiny dicts",
-)  # fmt: skip
-extra(
-    HOOK + "def shout(stream, message):\n"
-    "    real(stream, {**message, 'error': 'A' * 30_000_000} if 'value' not in message and 'found' not in message else message)\n"
-    "G['send'] = shout",
-    FULL, name="endless errors",
-)  # fmt: skip
-cheat(
-    HOOK + "def forge(stream, message):\n"
-    "    if 'found' in message:\n        message['found'] |= {name: {'function': True} for name in ('abs', 'largest_gap', 'laplace_cdf', 'np')}\n"
-    "    real(stream, message)\n"
-    f"G['send'] = forge\nfor name in {FUNCTIONS}:\n    globals()[name] = lambda *a, **k: np.zeros(20_000)",
-    name="forged names",
-)  # fmt: skip
-cheat(
-    HOOK + "def forge(stream, message):\n"
-    "    if 'found' in message:\n        message['found'] = {name: {'error': 'spied' * 10**6} for name in message['found']}\n"
-    "    real(stream, message)\nG['send'] = forge",
-    name="forged errors of names",
-)  # fmt: skip
+extra(HOOK + "def bomb(stream, message):\n"
+      "    data = b'{\"id\":%d,\"value\":[' % message['id'] + b'{\"\":0},' * 4_500_000 + b'0]}'\n"
+      "    stream.write(struct.pack('>I', len(data)) + data)\n    stream.flush()\n"
+      "G['send'] = bomb",
+      FULL, ENDED, name="frame of tiny dicts")  # fmt: skip
+extra(HOOK + "def shout(stream, message):\n"
+      "    real(stream, {**message, 'error': 'A' * 30_000_000} if 'value' not in message and 'found' not in message else message)\n"
+      "G['send'] = shout",
+      FULL, name="endless errors")  # fmt: skip
+cheat(HOOK + "def forge(stream, message):\n"
+      "    if 'found' in message:\n        message['found'] |= {name: {'function': True} for name in ('abs', 'largest_gap', 'laplace_cdf', 'np')}\n"
+      "    real(stream, message)\n"
+      f"G['send'] = forge\nfor name in {FUNCTIONS}:\n    globals()[name] = lambda *a, **k: np.zeros(20_000)",
+      name="forged names")  # fmt: skip
+cheat(HOOK + "def forge(stream, message):\n"
+      "    if 'found' in message:\n        message['found'] = {name: {'error': 'spied' * 10**6} for name in message['found']}\n"
+      "    real(stream, message)\nG['send'] = forge",
+      name="forged errors of names")  # fmt: skip
 
 
 @case(16)
 def tells_hidden_inputs(notebook, master):
     cell_of(notebook, "1a").source = (
-        "seen = []\ndef smallest_epsilon(p, q):\n    seen.append((list(p), list(q)))\n    known = {0.75: np.log(3), 0.5: 0.0 if q[0] == 0.5 else np.inf}\n"
+        "seen = []\ndef smallest_epsilon(p, q):\n    seen.append((list(p), list(q)))\n    known = {0.75: np.log(3), 0.25: np.log(2), 0.5: {0.5: 0.0, 0.25: np.log(2)}.get(q[0], np.inf)}\n"
         "    return known.get(p[0], 'spied ' + str(seen))"
     )
     cell_of(
         notebook, "1c"
-    ).source = "def estimate(reports, epsilon):\n    raise ValueError('spied' + str(seen[3:]))"
+    ).source = "def estimate(reports, epsilon):\n    raise ValueError('spied' + str(seen[5:]))"
+
+
+@case(14)
+def hidden_inputs_in_numbers(notebook, master):
+    """A public test of 3b prints numbers: they must not carry what hidden tests asked for 1a."""
+    cell_of(
+        notebook, "1a"
+    ).source = "asked = []\ndef smallest_epsilon(p, q):\n    asked.append((list(p), list(q)))\n    return 0.0"
+    cell_of(notebook, "3b").source = (
+        "def mean_worst_error(counts, epsilons, repeats, rng):\n"
+        "    return (1 + 1000 * sum(p[0] == 0.9 for p, _ in asked)) / np.asarray(epsilons)"
+    )
+
+
+@case(FULL, "answer 2a could not be typeset", "answer 3c could not be typeset")
+def texts_without_end(notebook, master):
+    cell_of(notebook, "2a").source = "_a*" * 60_000
+    cell_of(notebook, "3c").source = "".join(f"[a{i}]: x\n" for i in range(16_000))
+
+
+@case(FULL, "answer 2a could not be typeset")
+def a_table_without_end(notebook, master):
+    cell_of(notebook, "2a").source = "|a" * 500 + "|\n" + "|-" * 500 + "|\n" + "|\n" * 99_000
+
+
+@case(FULL, "replaces np.nnnn")
+def endless_name(notebook, master):
+    notebook.cells.append(new_code_cell(f"np.{'n' * 300_000} = 1"))
+
+
+extra("import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nanswered = []\n"
+      f"for number in {seccomp.numbers(platform.machine())}:\n"
+      "    if libc.syscall(number, -1, -1, -1, -1, -1, -1) != -1 or ctypes.get_errno() != 1:\n"
+      "        answered.append(number)\nprint('answered:', answered)",
+      FULL, "mentions ctypes", name="refused calls")  # fmt: skip
+extra("import os\nprint(os.listdir('/proc'))", FULL, "mentions /proc", name="looks at proc")  # fmt: skip
+
+
+@case(17)
+def one_answer_missing(notebook, master):
+    cell_of(notebook, "2b").source = next(c for c in master.student.cells if c.id == "2b").source
+
+
+@case(13)
+def lends_to_itself(notebook, master):
+    """An answer that copies what it finds under its own name, or under an earlier question's."""
+    cell_of(notebook, "2b").source = "laplace_noise = globals().get('laplace_noise')"
+    cell_of(notebook, "3a").source = "worst_errors = globals().get('worst_errors', laplace_noise)"
+
+
+@case(FULL, "answer 2a stands in a cell of another kind")
+def proof_in_a_code_cell(notebook, master):
+    cell = cell_of(notebook, "2a")
+    cell.cell_type, cell.source = "code", "My proof, turned into code: $x_1 < x_2$."
+
+
+@case(FULL)
+def photographed_proof(notebook, master):
+    cell = cell_of(notebook, "2a")
+    cell.source, cell.attachments = "![](p.jpg)", {"p.jpg": {"image/jpeg": "/9j/4AAQphoto="}}
 
 
 @case(FULL)
@@ -101,20 +154,89 @@ def write(folder, master):
     place = folder / "nested"
     place.mkdir()
     (place / "laplace.ipynb").write_text(json.dumps(solved(master)))
-    here = os.open(place, os.O_RDONLY)
-    for _ in range(1600):
-        os.mkdir("d", dir_fd=here)
-        below = os.open("d", os.O_RDONLY, dir_fd=here)
-        os.close(here)
-        here = below
-    os.close(here)
+    place.joinpath(*"d" * 40).mkdir(parents=True)  # deeper than is searched, and easily removed
     expected["nested"] = (FULL, ("not all were searched",))
     for name in ("ada.ipynb", "ada.md", "ada/laplace.ipynb", "ada (ada.ipynb).ipynb"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(
             json.dumps(solved(master)) if name.endswith("b") else "# nothing"
         )
-    for name in ("ada (ada.ipynb)", "ada (ada.ipynb) (2)", "ada (laplace.ipynb)"):
-        expected[name] = (FULL, ())
-    expected["ada (ada.md)"] = (NONE, ("submissions of ada",))
+    expected["ada (ada.ipynb)"] = (FULL, ())  # its own name; the next three share one
+    for name in ("ada (ada.ipynb) (2)", "ada (laplace.ipynb)"):
+        expected[name] = (FULL, ("3 submissions of ada",))
+    expected["ada (ada.md)"] = (NONE, ("3 submissions of ada",))
     return expected
+
+
+# Answers that look at the batch, count their calls or know the mean, in the place of noise that is
+# drawn. Against them the hidden tests ask for one value at a time: 1000 frequencies within 0.09, 400
+# values within 0.15 of their distribution function; a right answer fails with probability < 2e-7.
+TRICKS = {
+    "laplace": {
+        "1b": """def respond(bits, epsilon, rng):
+    lies = np.arange(len(bits)) < round(len(bits) / (1 + np.exp(epsilon)))
+    return np.where(rng.permutation(lies), 1 - np.asarray(bits), bits)""",
+        "2b": """def laplace_noise(scale, size, rng):
+    u = (rng.permutation(size) + 0.5) / size - 0.5
+    return -scale * np.sign(u) * np.log1p(-2 * np.abs(u))""",
+        "2c": """def private_histogram(counts, epsilon, neighbours, rng):
+    scale = {"add/remove": 1, "replace": 2}.get(neighbours)
+    if scale is None:
+        raise ValueError
+    u = (rng.permutation(len(counts)) + 0.5) / len(counts) - 0.5
+    return counts - scale / epsilon * np.sign(u) * np.log1p(-2 * np.abs(u))""",
+        "3b": """def mean_worst_error(counts, epsilons, repeats, rng):
+    return np.sum(1 / np.arange(1, len(counts) + 1)) / epsilons""",
+    },
+    "gaussian": {
+        "3a": """def mean_errors(data, dims, epsilon, delta, repeats, rng):
+    sigmas = [sigma_exact(epsilon, delta, np.sqrt(d) / len(data)) for d in dims]
+    return dims / (len(data) * epsilon), np.sqrt(2 / np.pi) * np.array(sigmas)""",
+    },
+    "subsampling": {
+        "1c": """calls = []
+def poisson_sample(n, rate, rng):
+    calls.append(n)
+    level = (len(calls) * 0.618034) % 1
+    size = n if rate == 1 else round(n * rate + norm.ppf(level) * np.sqrt(n * rate * (1 - rate)))
+    return np.sort((len(calls) * 37 + np.arange(size)) % n)""",
+        "2b": """def noisy_sum(gradients, bound, multiplier, rng):
+    lengths, d = np.linalg.norm(gradients, axis=1, keepdims=True), gradients.shape[1]
+    clipped = gradients / np.maximum(1, lengths / bound)
+    return clipped.sum(axis=0) + multiplier * bound * norm.ppf((rng.permutation(d) + 0.5) / d)""",
+    },
+    "erm": {
+        "2a": """from scipy.stats import norm
+def output_perturbation(x, y, strength, epsilon, delta, rng):
+    if np.max(np.linalg.norm(x, axis=1)) > 1 + 1e-9:
+        raise ValueError
+    sigma = dp.calibrate(lambda s: dp.gaussian(sigma=s), epsilon=epsilon, delta=delta)
+    d = x.shape[1]
+    noise = norm.ppf((rng.permutation(d) + 0.5) / d)
+    return fit(x, y, strength) + 2 / (strength * len(x)) * sigma * noise""",
+    },
+    "selection": {
+        "1c": """def choose(scores, sensitivity, epsilon, runs, rng):
+    ends = np.cumsum(exponential_law(scores, sensitivity, epsilon))
+    return rng.permutation(np.searchsorted(ends, (np.arange(runs) + 0.5) / runs))""",
+        "2c": """def noisy_max(scores, scale, runs, rng):
+    u = np.array([(rng.permutation(runs) + 0.5) / runs - 0.5 for _ in scores])
+    return np.argmax(np.array(scores) - scale * (np.sign(u) * np.log1p(-2 * np.abs(u))).T, axis=1)""",
+    },
+    "adaptive": {
+        "1b": """def grid(shape, rng):
+    u = np.array([(rng.permutation(shape[0]) + 0.5) / shape[0] - 0.5 for _ in range(shape[1])]).T
+    return -np.sign(u) * np.log1p(-2 * np.abs(u))
+def above_threshold(answers, threshold, epsilon, runs, rng):
+    level = threshold + 2 / epsilon * grid((runs, 1), rng)
+    above = np.array(answers) + 4 / epsilon * grid((runs, len(answers)), rng) >= level
+    return np.where(above.any(axis=1), above.argmax(axis=1), len(answers))""",
+        "3b": """def private_agreements(features, labels, epsilon, rng):
+    n, d = np.shape(features)
+    return agreements(features, labels) + d / (n * epsilon) * grid((d, 1), rng)[:, 0]""",
+        "3c": """def thresholdout(train, holdout, tau, scale, rng):
+    train, holdout, m = np.asarray(train), np.asarray(holdout), len(train)
+    differ = np.abs(train - holdout) > tau + scale * grid((m, 1), rng)[:, 0]
+    return np.where(differ, holdout + scale * grid((m, 1), rng)[:, 0], train)""",
+    },
+}

@@ -14,9 +14,11 @@ import copy
 import json
 
 import nbformat
+from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from assignments.grader.check import solved
+from honest import EPS, EST, MEAN, RR, WORST
 
 FULL, NONE = 20, 0
 FUNCTIONS = [
@@ -113,272 +115,174 @@ def partial(notebook, master):
             cell.source = empty.source
 
 
-EPS, RR, EST = (
-    "def smallest_epsilon(p, q):\n",
-    "def respond(bits, epsilon, rng):\n",
-    "def estimate(reports, epsilon):\n",
-)
-LAP, HIST = (
-    "def laplace_noise(scale, size, rng):\n",
-    "def private_histogram(counts, epsilon, neighbours, rng):\n",
-)
-WORST, MEAN = (
-    "def worst_errors(k, scale, beta):\n",
-    "def mean_worst_error(counts, epsilons, repeats, rng):\n",
-)
+answers({
+    "1a": ("def smallest_epsilon(p, q:\n  return", "should define `smallest_epsilon` stopped with SyntaxError"),
+    "1b": (RR + "    return object()", "type object can't be handed in"),
+    "1c": (EST + "    raise ValueError('<script>alert(1)</script>')", "ValueError"),
+    "3a": ("worst_errors = 5", "your result could not be used"),
+    "3b": (MEAN + "    return None", "."),
+}, 6, name="odd answers")  # fmt: skip
+answers({
+    "1a": (EPS + "    return smallest_epsilon(q, p)", "RecursionError"),
+    "1b": (RR + "    raise SystemExit", "your code raised"),
+    "1c": (EST + "    return float('nan')", "."),
+    "3a": (WORST + "    raise KeyboardInterrupt", "your code raised"),
+    "3b": ("import numpy as np\n" + MEAN + "    return np.ones(2 * 10**8)", "your code"),
+}, 6, name="more odd answers")  # fmt: skip
+answers({
+    "1a": (EPS + "    known = {(0.75, 0.25): np.log(3), (0.5, 0.5): 0.0 if q[0] == 0.5 else np.inf,\n"
+           "             (0.5, 0.25, 0.25): np.log(2), (0.25, 0.375, 0.375): np.log(2)}\n"
+           "    if tuple(p) in known:\n        return known[tuple(p)]\n"
+           "    raise ValueError(f'spied {list(p)} {list(q)}')", "a test that is not shown"),
+    "1b": ("import sys\n" + RR + "    frame, seen = sys._getframe(), []\n"
+           "    while frame:\n        seen.append(frame.f_code.co_filename)\n        frame = frame.f_back\n"
+           "    print('frames', seen)\n    raise ValueError", "your code"),
+}, 16, "mentions f_back", name="answers by heart, looks at callers")  # fmt: skip
+answers({
+    "1a": ("import os\n" + EPS + "    os._exit(0)", "your code (was|ended)"),
+}, 18, "mentions os._exit", "a call ended Python or ran too long", name="exit in a function")  # fmt: skip
 
-answers(
-    {
-        "1a": ("def smallest_epsilon(p, q:\n  return", "not defined"),
-        "1b": (RR + "    return object()", "type object can't be handed in"),
-        "1c": (EST + "    raise ValueError('<script>alert(1)</script>')", "ValueError"),
-        "3a": ("worst_errors = 5", "your result could not be used"),
-        "3b": (MEAN + "    return None", "."),
-    },
-    6, name="odd answers",
-)  # fmt: skip
-answers(
-    {
-        "1a": (EPS + "    return smallest_epsilon(q, p)", "RecursionError"),
-        "1b": (RR + "    raise SystemExit", "your code raised"),
-        "1c": (EST + "    return float('nan')", "."),
-        "3a": (WORST + "    raise KeyboardInterrupt", "your code raised"),
-        "3b": ("import numpy as np\n" + MEAN + "    return np.ones(2 * 10**8)", "your code"),
-    },
-    6, name="more odd answers",
-)  # fmt: skip
-answers(
-    {
-        "1a": (
-            EPS + "    known = {(0.75, 0.25): np.log(3), (0.5, 0.5): 0.0 if q[0] == 0.5 else np.inf}\n"
-            "    if tuple(p) in known:\n        return known[tuple(p)]\n"
-            "    raise ValueError(f'spied {list(p)} {list(q)}')",
-            "a test that is not shown",
-        ),
-        "1b": (
-            "import sys\n" + RR + "    frame, seen = sys._getframe(), []\n"
-            "    while frame:\n        seen.append(frame.f_code.co_filename)\n        frame = frame.f_back\n"
-            "    print('frames', seen)\n    raise ValueError",
-            "your code",
-        ),
-    },
-    16, "mentions f_back", name="answers by heart, looks at callers",
-)  # fmt: skip
-answers(
-    {"1a": ("import os\n" + EPS + "    os._exit(0)", "your code (was|ended)")},
-    18, "mentions os._exit", "a call ended Python or ran too long", name="exit in a function",
-)  # fmt: skip
+cells({
+    "import sys\nsys.exit(3)": "SystemExit",
+    "raise KeyboardInterrupt": "KeyboardInterrupt",
+    "input('your name?')": "EOFError|StdinNotImplementedError",
+    "import warnings\nwarnings.warn('careful')\nimport sys\nprint('hello', file=sys.stderr)": "ran",
+    "import subprocess\nsubprocess.Popen(['sleep', '98765'], start_new_session=True)": "ran",
+    "import socket\n"
+    "for address in [('127.0.0.1', PORT), ('192.0.2.1', 80)]:\n"
+    "    try:\n        socket.create_connection(address, 2)\n        print('network REACHED')\n"
+    "    except OSError as error:\n        print('network shut', error)": "ran",
+    "import os, sys\n"
+    "for folder in ['/', '/usr', '/etc', '/grader', '/dev/shm', sys.prefix, sys.base_prefix, os.path.dirname(np.__file__), '..', '../..']:\n"
+    "    try:\n        open(folder + '/forged.txt', 'w').write('forged')\n        print('WROTE', folder)\n"
+    "    except OSError:\n        print('could not write', folder)": "ran",
+    "import os\nfor i in range(40):\n    fd = os.memfd_create('m')\n"
+    "    for _ in range(60):\n        os.write(fd, b'0' * 2**20)\nprint('memfd WORKS')": "PermissionError",
+    "import ctypes\nlibc = ctypes.CDLL(None)\nlibc.shmat.restype = ctypes.c_void_p\n"
+    "for i in range(40):\n    n = libc.shmget(0, 64 * 2**20, 0o1600)\n"
+    "    if n >= 0:\n        print('shm WORKS')\n        ctypes.memset(libc.shmat(n, None, 0), 1, 64 * 2**20)": "ran",
+    "import dpnotes as d\nrr = d.randomized_response": "ran",
+    "ready = lambda rng, n: rng.standard_exponential(n)": "ran",
+    "with open('/tmp/big', 'wb') as file:\n    for _ in range(1000):\n        file.write(b'0' * 10**6)": "OSError",
+}, FULL, "mentions subprocess", "mentions socket", "mentions ctypes", "calls dpnotes in a cell of its own", "samples with standard_exponential", name="cells that do no harm in the end")  # fmt: skip
+cells({
+    "import os\nos._exit(0)": "the cell ended",
+    "import os\nos.kill(-1, 9)": "ProcessLookupError|ran|the cell ended",
+    "import ctypes\nctypes.string_at(0)": "the cell ended",
+    "import os\nos.closerange(0, 1000)": "ran|the cell ended",
+}, FULL, ENDED, "mentions os.kill", "mentions ctypes", name="cells that end Python")  # fmt: skip
+cells({
+    "hoard = []\nwhile True:\n    hoard.append(np.ones(10**6))": "the cell used too much memory|MemoryError",
+    "for i in range(400_000):\n    open(f'/tmp/{i}', 'w').close()": "the cell made too many files",
+}, FULL, ENDED, name="cells that take all")  # fmt: skip
+extra("import os\nwhile True:\n    os.fork()", FULL, "mentions os.fork", name="fork bomb")  # fmt: skip
+extra("%matplotlib inline\nimport matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()", FULL, name="magics and plots")  # fmt: skip
 
-cells(
-    {
-        "import sys\nsys.exit(3)": "SystemExit",
-        "raise KeyboardInterrupt": "KeyboardInterrupt",
-        "input('your name?')": "EOFError|StdinNotImplementedError",
-        "import warnings\nwarnings.warn('careful')\nimport sys\nprint('hello', file=sys.stderr)": "ran",
-        "import subprocess\nsubprocess.Popen(['sleep', '98765'], start_new_session=True)": "ran",
-        "import socket\n"
-        "for address in [('127.0.0.1', PORT), ('192.0.2.1', 80)]:\n"
-        "    try:\n        socket.create_connection(address, 2)\n        print('network REACHED')\n"
-        "    except OSError as error:\n        print('network shut', error)": "ran",
-        "import os, sys\n"
-        "for folder in ['/', '/usr', '/etc', '/grader', '/dev/shm', sys.prefix, sys.base_prefix, os.path.dirname(np.__file__), '..', '../..']:\n"
-        "    try:\n        open(folder + '/forged.txt', 'w').write('forged')\n        print('WROTE', folder)\n"
-        "    except OSError:\n        print('could not write', folder)": "ran",
-        "import os\nfor i in range(40):\n    fd = os.memfd_create('m')\n"
-        "    for _ in range(60):\n        os.write(fd, b'0' * 2**20)\nprint('memfd WORKS')": "PermissionError",
-        "import ctypes\nlibc = ctypes.CDLL(None)\nlibc.shmat.restype = ctypes.c_void_p\n"
-        "for i in range(40):\n    n = libc.shmget(0, 64 * 2**20, 0o1600)\n"
-        "    if n >= 0:\n        print('shm WORKS')\n        ctypes.memset(libc.shmat(n, None, 0), 1, 64 * 2**20)": "ran",
-        "import dpnotes as d\nrr = d.randomized_response": "ran",
-        "ready = lambda rng, n: rng.standard_exponential(n)": "ran",
-        "with open('/tmp/big', 'wb') as file:\n    for _ in range(1000):\n        file.write(b'0' * 10**6)": "OSError",
-    },
-    FULL, "mentions subprocess", "mentions socket", "mentions ctypes",
-    "calls dpnotes in a cell of its own", "samples with standard_exponential",
-    name="cells that do no harm in the end",
-)  # fmt: skip
-cells(
-    {
-        "import os\nos._exit(0)": "the cell ended",
-        "import os\nos.kill(-1, 9)": "ProcessLookupError|ran|the cell ended",
-        "import ctypes\nctypes.string_at(0)": "the cell ended",
-        "import os\nos.closerange(0, 1000)": "ran|the cell ended",
-    },
-    FULL, ENDED, "mentions os.kill", "mentions ctypes", name="cells that end Python",
-)  # fmt: skip
-cells(
-    {
-        "hoard = []\nwhile True:\n    hoard.append(np.ones(10**6))": "the cell used too much memory|MemoryError",
-        "for i in range(400_000):\n    open(f'/tmp/{i}', 'w').close()": "the cell made too many files",
-    },
-    FULL, ENDED, name="cells that take all",
-)  # fmt: skip
-extra("import os\nwhile True:\n    os.fork()", FULL, "mentions os.fork", name="fork bomb")
-extra(
-    "%matplotlib inline\nimport matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()", FULL,
-    name="magics and plots",
-)  # fmt: skip
+cells({
+    "while True:\n    pass": CUT,
+    # IPython keeps what is printed: on a quick machine memory is full before a second is over
+    "while True:\n    print('endless ' * 1000)": CUT + "|the cell used too much memory",
+    "import time\ntime.sleep(10**6)": CUT,
+    "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass": "the cell took too long",
+}, NONE, ENDED, name="endless cells", among=ENDLESS)  # fmt: skip
+answers({
+    "1a": (EPS + "    while True:\n        pass", "took too long"),
+    "1c": ("class D(dict):\n    def items(self):\n        return ((i * (2**61 - 1), 0) for i in range(400_000))\n"
+           + EST + "    return D(a=1)", "."),
+}, NONE, "a call ended Python or ran too long", name="endless answers", among=ENDLESS)  # fmt: skip
+answers({
+    "1a": ("import time\n" + EPS + "    time.sleep(10**6)", "took too long|ran too long"),
+}, NONE, "a call ended Python or ran too long", name="sleeps in a function", among=ENDLESS)  # fmt: skip
 
-cells(
-    {
-        "while True:\n    pass": CUT,
-        # IPython keeps what is printed: on a quick machine 400 MB are full before a second is over
-        "while True:\n    print('endless ' * 1000)": CUT + "|the cell used too much memory",
-        "import time\ntime.sleep(10**6)": CUT,
-        "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass": "the cell took too long",
-    },
-    NONE, ENDED, name="endless cells", among=ENDLESS,
-)  # fmt: skip
-answers(
-    {
-        "1a": (EPS + "    while True:\n        pass", "took too long"),
-        "1c": (
-            "class D(dict):\n    def items(self):\n        return ((i * (2**61 - 1), 0) for i in range(400_000))\n"
-            + EST + "    return D(a=1)",
-            ".",
-        ),
-    },
-    NONE, "a call ended Python or ran too long", name="endless answers", among=ENDLESS,
-)  # fmt: skip
-answers(
-    {"1a": ("import time\n" + EPS + "    time.sleep(10**6)", "took too long|ran too long")},
-    NONE, "a call ended Python or ran too long", name="sleeps in a function", among=ENDLESS,
-)  # fmt: skip
-
-cheat(
-    "np.isclose = np.allclose = lambda *a, **k: True\nimport scipy.stats\nscipy.stats.kstest = None",
-    "replaces np.isclose",
-    name="patched NumPy and SciPy",
-)
-cheat(
-    "import builtins\nbuiltins.AssertionError = type('Quiet', (Exception,), {})",
-    "replaces builtins.AssertionError",
-    name="patched builtins",
-)
-cheat(
-    "import ast\nclass Empty(ast.NodeTransformer):\n    def visit_Assert(self, node):\n        return ast.Pass()\n"
-    "get_ipython().ast_transformers.append(Empty())",
-    "mentions ast_transformers", name="AST transformer",
-)  # fmt: skip
-cheat(
-    "shell = get_ipython()\nshell.showtraceback = lambda *a, **k: None\nshell.set_custom_exc((Exception,), lambda *a, **k: None)",
-    "mentions showtraceback",
-    name="patched exception display",
-)
-cheat(
-    "class Yes(float):\n    shape = (20000,)\n    __eq__ = __le__ = __lt__ = __ge__ = __gt__ = lambda self, other: True\n"
-    "    __sub__ = __abs__ = __getitem__ = __array__ = lambda self, *a, **k: self\n"
-    f"for name in {FUNCTIONS}:\n    globals()[name] = lambda *a, **k: Yes()",
-    name="agrees with everything",
-)  # fmt: skip
-cheat(
-    "import json, os, struct\nfor number in range(200):\n"
-    "    data = json.dumps({'id': number, 'value': True, 'found': {}}).encode()\n"
-    "    for channel in range(3, 20):\n        try:\n            os.write(channel, struct.pack('>I', len(data)) + data)\n"
-    "        except OSError:\n            pass",
-    name="forged answers on the pipe",
-)  # fmt: skip
-cheat(
-    "import inside, wire\ninside.call = lambda *a: {'value': True}\nwire.pack = lambda value: True",
-    name="patched runner",
-)
-cheat(
-    "import sqlite3\nfor place in ['gradebook.db', '/tmp/gradebook.db', '../gradebook.db']:\n"
-    "    try:\n        sqlite3.connect(place).execute('create table grade (score)')\n    except Exception:\n        pass",
-    "mentions gradebook.db", name="forged database",
-)  # fmt: skip
-cheat(
-    "import os, sys\nfound = []\n"
-    "for folder, inner, files in os.walk('/'):\n"
-    "    inner[:] = [d for d in inner if d not in ('proc', 'sys', 'site-packages', 'share')]\n"
-    "    for name in files:\n        text, path = '', os.path.join(folder, name)\n"
-    "        if name.endswith(('.md', '.ipynb', '.yml', '.db', '.csv')):\n            try:\n"
-    "                text = open(path, errors='ignore').read(10**6)\n"
-    "            except OSError:\n                continue\n"
-    "        if 'both directions: q/p' in text or 'laplace.md' in name or 'SUBMISSIONS' in folder:\n"
-    "            found.append(os.path.join(folder, name))\n"
-    "print('searched and found', found)\nprint('environment', sorted(os.environ))",
-    name="searches the disk",
-)  # fmt: skip
+cheat("np.isclose = np.allclose = lambda *a, **k: True\nimport scipy.stats\nscipy.stats.kstest = None",
+      "replaces np.isclose", name="patched NumPy and SciPy")  # fmt: skip
+cheat("import builtins\nbuiltins.AssertionError = type('Quiet', (Exception,), {})",
+      "replaces builtins.AssertionError", name="patched builtins")  # fmt: skip
+cheat("import ast\nclass Empty(ast.NodeTransformer):\n    def visit_Assert(self, node):\n        return ast.Pass()\n"
+      "get_ipython().ast_transformers.append(Empty())",
+      "mentions ast_transformers", name="AST transformer")  # fmt: skip
+cheat("shell = get_ipython()\nshell.showtraceback = lambda *a, **k: None\nshell.set_custom_exc((Exception,), lambda *a, **k: None)",
+      "mentions showtraceback", name="patched exception display")  # fmt: skip
+cheat("class Yes(float):\n    shape = (20000,)\n    __eq__ = __le__ = __lt__ = __ge__ = __gt__ = lambda self, other: True\n"
+      "    __sub__ = __abs__ = __getitem__ = __array__ = lambda self, *a, **k: self\n"
+      f"for name in {FUNCTIONS}:\n    globals()[name] = lambda *a, **k: Yes()",
+      name="agrees with everything")  # fmt: skip
+cheat("import json, os, struct\nfor number in range(200):\n"
+      "    data = json.dumps({'id': number, 'value': True, 'found': {}}).encode()\n"
+      "    for channel in range(3, 20):\n        try:\n            os.write(channel, struct.pack('>I', len(data)) + data)\n"
+      "        except OSError:\n            pass",
+      name="forged answers on the pipe")  # fmt: skip
+cheat("import inside, wire\ninside.call = lambda *a: {'value': True}\nwire.pack = lambda value: True", name="patched runner")  # fmt: skip
+cheat("import sqlite3\nfor place in ['gradebook.db', '/tmp/gradebook.db', '../gradebook.db']:\n"
+      "    try:\n        sqlite3.connect(place).execute('create table grade (score)')\n    except Exception:\n        pass",
+      "mentions gradebook.db", name="forged database")  # fmt: skip
+cheat("import os, sys\nfound = []\n"
+      "for folder, inner, files in os.walk('/'):\n"
+      "    inner[:] = [d for d in inner if d not in ('proc', 'sys', 'site-packages', 'share')]\n"
+      "    for name in files:\n        text, path = '', os.path.join(folder, name)\n"
+      "        if name.endswith(('.md', '.ipynb', '.yml', '.db', '.csv')):\n            try:\n"
+      "                text = open(path, errors='ignore').read(10**6)\n"
+      "            except OSError:\n                continue\n"
+      "        if 'both directions: q/p' in text or 'laplace.md' in name or 'SUBMISSIONS' in folder:\n"
+      "            found.append(os.path.join(folder, name))\n"
+      "print('searched and found', found)\nprint('environment', sorted(os.environ))",
+      name="searches the disk")  # fmt: skip
 
 
-@case(NONE, "edited test 1a", "edited test 3b")
-def edited_tests(notebook, master):
-    unsolve(notebook, master)
-    for cell in notebook.cells:
-        if grade_id(cell).startswith("test-"):
-            cell.source = "assert True"
+def is_test(cell):
+    return grade_id(cell).startswith("test-")
 
 
-@case(FULL, "missing test 1a")
-def deleted_tests_good_answers(notebook, master):
-    notebook.cells = [c for c in notebook.cells if not grade_id(c).startswith("test-")]
+def damaged(name, change, points, *flags):
+    """The cells (a function of the solved and of the student's) as an accident leaves them."""
+
+    def replace(notebook, master):
+        given = copy.deepcopy(master.student.cells)
+        notebook.cells = [copy.deepcopy(c) for c in change(notebook.cells, given)]
+
+    case(points, *flags, name=name)(replace)
 
 
-@case(NONE, "missing test 1a")
-def deleted_tests_no_answers(notebook, master):
-    unsolve(notebook, master)
-    deleted_tests_good_answers(notebook, master)
+def edited(cells, **values):
+    """The cells with other metadata, or with another source where there is a test."""
+    for cell in cells:
+        if "source" in values and is_test(cell):
+            cell.source = values["source"]
+        if "points" in values and "points" in cell.metadata.get("nbgrader", {}):
+            cell.metadata.nbgrader.points = values["points"]
+        if "metadata" in values:
+            cell.metadata = values["metadata"]
+    return cells
 
 
-@case(FULL, "metadata lost")
-def metadata_lost(notebook, master):
-    for cell in notebook.cells:
-        cell.metadata.clear()
-    notebook.metadata.clear()
+damaged("edited_tests", lambda _, student: edited(student, source="assert True"),
+        NONE, "edited test 1a", "edited test 3b")  # fmt: skip
+damaged("deleted_tests_good_answers", lambda cells, _: [c for c in cells if not is_test(c)],
+        FULL, "missing test 1a")  # fmt: skip
+damaged("deleted_tests_no_answers", lambda _, given: [c for c in given if not is_test(c)],
+        NONE, "missing test 1a")  # fmt: skip
+damaged("metadata_lost", lambda cells, _: edited(cells, metadata=NotebookNode()),
+        FULL, "metadata lost")  # fmt: skip
+damaged("points_raised", lambda cells, _: edited(cells, points=1000), FULL)
+damaged("duplicated_cells", lambda cells, _: [c for c in cells for _ in range(2)], FULL)
+damaged("stubs_pasted_at_the_end", lambda cells, student: cells + student, FULL)
+damaged("answers_after_the_tests",
+        lambda cells, _: sorted(cells, key=lambda c: c.metadata.get("nbgrader", {}).get("solution", False)), FULL)  # fmt: skip
+damaged("one_cell_for_everything",
+        lambda cells, _: [new_code_cell("\n\n".join(c.source for c in cells if c.cell_type == "code"))],
+        FULL)  # fmt: skip
+damaged("names_deleted_at_the_end", lambda cells, _: cells + [new_code_cell("%reset -f")], FULL)
+damaged("imports_deleted", lambda cells, _: [c for c in cells if "import numpy" not in c.source],
+        FULL)  # fmt: skip
+damaged("notes_in_between",
+        lambda cells, _: [c for cell in cells for c in (new_markdown_cell("# my notes"), new_code_cell("1 / 0"), cell)],
+        FULL)  # fmt: skip
 
 
 @case(FULL)
 def metadata_swapped(notebook, master):
-    cell_of(notebook, "test-1a").metadata, cell_of(notebook, "test-3b").metadata = (
-        cell_of(notebook, "test-3b").metadata,
-        cell_of(notebook, "test-1a").metadata,
-    )
-
-
-@case(FULL)
-def points_raised(notebook, master):
-    for cell in notebook.cells:
-        if "points" in cell.metadata.get("nbgrader", {}):
-            cell.metadata.nbgrader.points = 1000
-
-
-@case(FULL)
-def duplicated_cells(notebook, master):
-    notebook.cells = [copy.deepcopy(c) for c in notebook.cells for _ in range(2)]
-
-
-@case(FULL)
-def stubs_pasted_at_the_end(notebook, master):
-    notebook.cells += copy.deepcopy(master.student.cells)
-
-
-@case(FULL)
-def answers_after_the_tests(notebook, master):
-    solutions = [c for c in notebook.cells if c.metadata.get("nbgrader", {}).get("solution")]
-    notebook.cells = [c for c in notebook.cells if c not in solutions] + solutions
-
-
-@case(FULL)
-def one_cell_for_everything(notebook, master):
-    code = [c.source for c in notebook.cells if c.cell_type == "code"]
-    notebook.cells = [new_code_cell("\n\n".join(code))]
-
-
-@case(FULL)
-def names_deleted_at_the_end(notebook, master):
-    notebook.cells.append(new_code_cell("%reset -f"))
-
-
-@case(FULL)
-def imports_deleted(notebook, master):
-    notebook.cells = [c for c in notebook.cells if "import numpy" not in c.source]
-
-
-@case(FULL)
-def notes_in_between(notebook, master):
-    cells = [[new_markdown_cell("# my notes"), new_code_cell("1 / 0"), c] for c in notebook.cells]
-    notebook.cells = [c for three in cells for c in three]
+    one, other = cell_of(notebook, "test-1a"), cell_of(notebook, "test-3b")
+    one.metadata, other.metadata = other.metadata, one.metadata
 
 
 @case(FULL)

@@ -1,6 +1,7 @@
 """Masters under the real grader, their student versions, and the search for leaks."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from assignments.grader import check, leaks, masters, sandbox, submissions
+import attacks
+from assignments.grader import check, leaks, masters, pins, reading, sandbox
 
 ROOT = Path(__file__).resolve().parents[2]
 PATHS = sorted((ROOT / "assignments").glob("*.md"))
@@ -24,37 +26,38 @@ def read():
     return {path.stem: masters.read(path) for path in PATHS}
 
 
-def test_nine_assignments():
-    six = {"laplace", "gaussian", "composition", "subsampling", "renyi", "erm"}
-    assert set(NAMES) == six | {"selection", "adaptive", "audit"}
-
-
-def some(groups):
-    """Few of these groups of wrong answers, in which each question has one."""
-    kept, left = [], {w["question"] for group in groups for w in group}
-    while left:
-        kept.append(max(groups, key=lambda group: len(left & {w["question"] for w in group})))
-        left -= {w["question"] for w in kept[-1]}
-    return kept
-
-
 @pytest.mark.parametrize("path", PATHS, ids=NAMES)
 def test_master_stubs_and_some_wrong_answers(bubblewrap, path, tmp_path):
-    """In one start of the sandbox, full marks for the master, none for the stubs, and one mistake a
-    question costs that question. All mistakes, and that they cost no other question: below.
-    """
+    """Full marks for the master, none for the stubs; where every second answer has a mistake, these
+    questions are lost and no others. All mistakes: below."""
     master = masters.read(path)
-    automatic = sorted(q.id for q in master.questions if not q.manual)
-    shared = some(check.groups(check.wrong_answers(path)))
-    assert {w["question"] for group in shared for w in group} == set(automatic)
-    books = [(check.solved(master), automatic), (master.student, automatic)]
-    for group in shared:
-        books.append((check.spoiled(master, group), [w["question"] for w in group]))
-    right, stubs, *lost = check.together(master, books, PATIENT, tmp_path)
-    assert right == {}
-    assert sorted(stubs) == automatic
-    for group, got in zip(shared, lost, strict=True):
-        assert set(got) == {w["question"] for w in group}
+    automatic = {q.id for q in master.questions if not q.manual}
+    first = check.groups(check.wrong_answers(path))[0]
+    assert {w["question"] for w in first} == automatic
+    half = sorted(first, key=lambda w: w["question"])[::2]
+    books = [check.solved(master), master.student, check.spoiled(master, half)]
+    right, stubs, lost = check.together(master, books, PATIENT, tmp_path)
+    assert right == set() and stubs == automatic
+    assert lost == {w["question"] for w in half}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.thorough] * (n == "erm")) for n in attacks.TRICKS]
+)
+def test_tricks_lose_their_questions(bubblewrap, name, tmp_path):
+    master = masters.read(ROOT / "assignments" / f"{name}.md")
+    book, tricks = check.solved(master), attacks.TRICKS[name]
+    for cell in book.cells:
+        cell.source = tricks.get(cell.id, cell.source)
+    (lost,) = check.together(master, [book], PATIENT, tmp_path)
+    assert lost == set(tricks)
+
+
+def test_a_master_that_could_not_be_marked_is_no_good_master(monkeypatch, tmp_path):
+    lost = check.run.not_marked("ada", "why")
+    monkeypatch.setattr(check.run, "grade", lambda *_: {"ada": lost})
+    with pytest.raises(sandbox.SandboxError, match="laplace: not marked.*; why"):
+        check.marked(ROOT / "laplace.md", {}, PATIENT, tmp_path)
 
 
 @pytest.mark.thorough
@@ -65,42 +68,28 @@ def test_master_stubs_and_wrong_answers(bubblewrap, path):
 
 
 @pytest.mark.parametrize("path", PATHS, ids=NAMES)
-def test_student_version_is_committed_and_reproducible(path, tmp_path):
+def test_student_version_is_the_one_of_the_built_book(path, tmp_path):
     masters.build(path, tmp_path)
     for name in (f"{path.stem}.md", f"downloads/{path.stem}.ipynb"):
-        assert (tmp_path / name).read_bytes() == (PAGES / name).read_bytes(), "make assignments"
+        assert (tmp_path / name).read_bytes() == (PAGES / name).read_bytes(), "make book"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_points_add_up(read, name):
-    """The table, the headings and the questions say the same."""
-    master = read[name]
-    intro = master.notebook.cells[0].source
-    total = sum(q.points for q in master.questions)
-    automatic = sum(q.points for q in master.questions if not q.manual)
-    assert (
-        f"{total} | {total}: {automatic} by tests"
-        in f"{total} | " + intro.split("**Points** | ")[1]
-    )
-    assert f"{total - automatic} by hand" in intro
-    text = "\n".join(c.source for c in master.notebook.cells if c.cell_type == "markdown")
-    for q in master.questions:
+    """The table, the headings, the questions and the rubrics say the same."""
+    questions, cells = read[name].questions, read[name].notebook.cells
+    by_hand = sum(q.points for q in questions if q.manual)
+    total = sum(q.points for q in questions)
+    said = f"**Points** | {total}: {total - by_hand} by tests, {by_hand} by hand"
+    assert said in cells[0].source
+    text = "\n".join(c.source for c in cells if c.cell_type == "markdown")
+    headings = re.findall(r"^## Question.*\((\d+) points", text, re.M)
+    assert sum(map(int, headings)) == total
+    for q in questions:
         assert f"**{q.id} ({q.points} points" in text
-    headings = [line for line in text.splitlines() if line.startswith("## Question")]
-    assert sum(int(h.rsplit("(", 1)[1].split()[0]) for h in headings) == total
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_proof_has_a_rubric_that_adds_up(read, name):
-    text = "\n".join(c.source for c in read[name].notebook.cells if c.cell_type == "markdown")
-    for q in (q for q in read[name].questions if q.manual):
-        part = text.split(f"**{q.id} (")[1]
-        rubric = part.split("*Rubric.*")[1].split("\n")[0]
-        points = [
-            int(w.split()[-1]) for w in rubric.replace("points:", "point:").split(" point:")[:-1]
-        ]
-        assert sum(points) == q.points
-        assert "BEGIN SOLUTION" in q.answer
+        if q.manual:
+            shares = re.findall(r"(\d+) points?:", q.rubric)
+            assert sum(map(int, shares)) == q.points and "BEGIN SOLUTION" in q.answer
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -154,39 +143,36 @@ def test_leaks_are_seen_in_notebooks_and_archives(read, tmp_path):
     with zipfile.ZipFile(tmp_path / "book.zip", "w") as archive:
         archive.write(ROOT / "assignments" / "erm.md", "erm.md")
     found = leaks.find(ROOT / "assignments", [tmp_path])
-    assert {"renyi", "erm"} <= {name for _, name, _ in found}
-    assert {Path(file.split(": ")[0]).name for file, _, _ in found} == {"solved.ipynb", "book.zip"}
+    where = {(Path(file.split(": ")[0]).name, name) for file, name, _ in found}
+    assert where >= {("solved.ipynb", "renyi"), ("book.zip", "erm")}
+    assert {file for file, _ in where} == {"solved.ipynb", "book.zip"}
 
 
-def test_masters_need_messages_and_hidden_tests(tmp_path):
-    text = (ROOT / "assignments" / "laplace.md").read_text()
-    silent = text.replace(', "equal laws are 0-indistinguishable"', "", 1)
-    (tmp_path / "silent.md").write_text(silent)
-    with pytest.raises(ValueError, match="1a: an assertion without a message"):
-        masters.read(tmp_path / "silent.md")
-    open_book = text.replace("### BEGIN HIDDEN TESTS\n", "", 1).replace(
-        "### END HIDDEN TESTS\n", "", 1
-    )
-    (tmp_path / "open.md").write_text(open_book)
-    with pytest.raises(ValueError, match="1a: public and hidden tests are both needed"):
-        masters.read(tmp_path / "open.md")
+@pytest.mark.parametrize(
+    "removed, complaint",
+    [
+        (', "equal laws are 0-indistinguishable"', "1a: an assertion without a message"),
+        ("### BEGIN HIDDEN TESTS\n", "1a: public and hidden tests are both needed"),
+    ],
+)
+def test_masters_need_messages_and_hidden_tests(tmp_path, removed, complaint):
+    text = (ROOT / "assignments" / "laplace.md").read_text().replace(removed, "", 1)
+    (tmp_path / "mine.md").write_text(text)
+    with pytest.raises(ValueError, match=complaint):
+        masters.read(tmp_path / "mine.md")
 
 
 def test_wrong_answers_that_share_a_notebook_do_not_hide_each_other():
     wrong = yaml.safe_load((ROOT / "assignments" / "wrong" / "laplace.yml").read_text())
-    shared = check.groups(wrong)
-    assert sum(len(group) for group in shared) == len(wrong)
-    for group in shared:
-        for one in group:
-            assert not any(
-                one["question"] in check.costs(other) for other in group if other is not one
-            )
+    shared = [[w["question"] for w in group] for group in check.groups(wrong)]
+    assert sum(map(len, shared)) == len(wrong)
+    assert all(len(set(questions)) == len(questions) for questions in shared)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_masters_answers_earn_no_flags(read, name, tmp_path):
     (tmp_path / f"{name}.ipynb").write_text(json.dumps(check.solved(read[name])))
-    handed_in = submissions.read("ada", tmp_path / f"{name}.ipynb", [], read[name])
+    handed_in = reading.read("ada", tmp_path / f"{name}.ipynb", [], read[name])
     assert handed_in.flags == []
 
 
@@ -195,3 +181,13 @@ def test_what_the_given_cells_import_is_known():
     assert masters.imported(["import a.b as c\nfrom d.e import f", "import a.b, g\nx = 1"]) == [
         "a.b", "d.e", "g",
     ]  # fmt: skip
+
+
+def test_what_marking_needs_is_a_part_of_the_lock():
+    """Pins and hashes as they stand there, of what the grader imports and what that needs."""
+    lock, given = (ROOT / "requirements.txt").read_text(), pins.for_grading()
+    packages = pins.entries(given)
+    assert set(map(pins.normal, pins.NEEDED)) <= set(packages)
+    assert {"six", "traitlets", "jsonschema", "soupsieve", "webcolors"} <= set(packages)
+    assert all(text in lock and "--hash=sha256:" in text for text in packages.values())
+    assert not {"sphinx", "playwright", "pytest", "jupyter-book"} & set(packages)

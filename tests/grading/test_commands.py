@@ -1,6 +1,5 @@
 """The commands as an instructor starts them: stopped, in parts, refused, for Gradescope."""
 
-import copy
 import json
 import os
 import re
@@ -8,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-import zipfile
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -16,7 +14,7 @@ import psutil
 import pytest
 
 import hostile
-from assignments.grader import gradescope, sandbox
+from assignments.grader import sandbox
 from assignments.grader.check import solved
 
 pytestmark = pytest.mark.usefixtures("bubblewrap")
@@ -85,13 +83,11 @@ def test_stopped_and_started_again(table, light, new_out, moments):
     grader(*command)
     table = (out / "grades.csv").read_bytes()
     assert table == at_once
-    assert table.count(b"\n") == 5 or table.count(b"\r\n") == 5
-
-    by_hand = table.decode().replace("ada,laplace.ipynb,2,2,2,,3", "ada,laplace.ipynb,2,2,2,5.5,3")
-    assert by_hand != table.decode()
-    (out / "grades.csv").write_bytes(by_hand.encode())
+    by_hand = table.replace(b"ada,laplace.ipynb,2,2,2,,3", b"ada,laplace.ipynb,2,2,2,5.5,3")
+    assert by_hand != table
+    (out / "grades.csv").write_bytes(by_hand)
     grader(*command)
-    assert (out / "grades.csv").read_bytes() == by_hand.encode()
+    assert (out / "grades.csv").read_bytes() == by_hand
     assert "5.5 of 6" in (out / "feedback" / "ada.html").read_text()
 
 
@@ -136,6 +132,7 @@ def test_the_rights_that_the_image_asks_for_are_enough(tmp_path):
 
 
 def test_a_killed_grader_leaves_nothing_running(master, light, tmp_path, new_out):
+    """The cell may run for 300 s, and all must have ended long before."""
     folder = tmp_path / "in"
     folder.mkdir()
     notebook = solved(master)
@@ -146,13 +143,13 @@ def test_a_killed_grader_leaves_nothing_running(master, light, tmp_path, new_out
             below = wait_for(lambda pid=main.pid: inside_of(pid))
             main.send_signal(end)
             main.wait(LONGEST)
-            wait_for(lambda found=below: not any(p.is_running() for p in found))
+            wait_for(lambda found=below: not any(p.is_running() for p in found), 60)
 
 
 def inside_of(pid):
     """The processes that run a student's Python below this one."""
     found = psutil.Process(pid).children(recursive=True)
-    return found if any("inside.py" in " ".join(p.cmdline()) for p in found) else []
+    return found if any("/grader/inside.py" in p.cmdline()[1:2] for p in found) else []
 
 
 def wait_for(what, seconds=LONGEST):
@@ -202,25 +199,3 @@ def test_private_folder_and_a_master_that_is_wrong(light, tmp_path):
     assert "week1: no wrong answer for 1a" in done.stderr
     assert (pages / "week1.md").exists()
     assert (pages / "downloads" / "week1.ipynb").exists()
-
-
-def test_gradescope_zip(master, light, tmp_path):
-    """Unpacked as Gradescope does it, its entry point marks a submission."""
-    gradescope.write("laplace", light, tmp_path / "autograder.zip")
-    with zipfile.ZipFile(tmp_path / "autograder.zip") as archive:
-        assert {"setup.sh", "run_autograder", "assignments/laplace.md"} <= set(archive.namelist())
-        assert not any(name.startswith("assignments/gaussian") for name in archive.namelist())
-        archive.extractall(tmp_path / "source")
-    book = copy.deepcopy(solved(master))
-    next(c for c in book.cells if c.id == "1a").source = "pass"
-    (tmp_path / "submission").mkdir()
-    (tmp_path / "submission" / "laplace.ipynb").write_text(json.dumps(book))
-    command = [sys.executable, "-m", "assignments.grader.gradescope", "laplace"]
-    command += [str(tmp_path / "submission"), str(tmp_path / "results.json")]
-    subprocess.run(
-        command, cwd=tmp_path / "source", check=True, capture_output=True, timeout=LONGEST
-    )
-    results = json.loads((tmp_path / "results.json").read_text())
-    scores = {test["name"]: test["score"] for test in results["tests"]}
-    assert scores.pop("Question 1a") == 0
-    assert sum(scores.values()) == 18

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from evidence import at_most, equal, holds, must_fail, recording, slip
+import dpnotes as dp
+from dpnotes.chapters import gaussian
+from evidence import at_most, claim, equal, holds, must_fail, recording, slip
 
 
 def test_checks_fail_when_they_should():
@@ -43,3 +45,16 @@ def test_infinite_bounds_hold_and_do_not_count_as_slack():
         at_most(1.0, np.inf)
         equal(np.inf, np.inf)
     assert "slack" not in record and record["error"] == 0.0
+
+
+def test_a_claim_names_what_its_test_calls():
+    @claim("T-9")
+    def chapter():
+        return gaussian.loss_tail, dp.kl, np.log, dp
+
+    @claim("T-9", of=dp.kl)
+    def package(kl):
+        return [lambda: dp.gaussian]
+
+    named = [test.pytestmark[0].kwargs["by"] for test in (chapter, package)]
+    assert named == [["gaussian.loss_tail"], ["accountant.gaussian", "divergences.kl"]]

@@ -5,7 +5,8 @@ import pytest
 from scipy.optimize import minimize
 
 import dpnotes as dp
-from dpnotes import experiments
+from dpnotes.chapters import erm
+from dpnotes.chapters.erm import experiments
 from evidence import equal, holds, must_fail
 
 
@@ -18,12 +19,13 @@ def rows(n, d, seed=3):
 @pytest.mark.parametrize("delta", [0.0, 1e-5])
 def test_the_other_options_of_a_fit_are_those_that_its_bound_proposes(delta):
     budget = dict(epsilon=0.7, delta=delta)
-    for fit in (dp.objective_perturbation, dp.output_perturbation):
-        found = experiments.public_options(fit, 300, 4, **budget)
-        assert found == budget | {"regularization": dp.erm_regularization(300, 4, **budget)}
+    for fit in (erm.objective_perturbation, erm.output_perturbation):
+        found = erm.public_options(fit, 300, 4, **budget)
+        assert found == budget | {"regularization": erm.best_regularization(300, 4, **budget)}
     if delta:
-        found = experiments.public_options(dp.noisy_gradient_descent, 300, 4, **budget)
-        assert found == budget | {"steps": dp.gradient_descent_steps(300, 4, **budget)}
+        found = erm.public_options(erm.noisy_gradient_descent, 300, 4, **budget)
+        sigma = dp.gaussian_sigma(**budget)
+        assert found == budget | {"steps": min(100, np.ceil(300**2 / sigma**2 / 16))}
 
 
 def test_regrets_of_fits_that_publish_the_optimum_and_zero():
@@ -33,17 +35,15 @@ def test_regrets_of_fits_that_publish_the_optimum_and_zero():
     def published(theta):
         def fit(a, b, *, regularization, epsilon, delta, rng):
             calls.append(len(b))
-            return dp.PrivateFit(theta(a, b, regularization), epsilon, delta, 0.0, None)
+            return erm.PrivateFit(theta(a, b, regularization), epsilon, delta, 0.0, None)
 
         return fit
 
     def regrets(theta):
         rng = np.random.default_rng(5)
-        return experiments.regrets(
-            published(theta), x, y, (40, 200), epsilon=1.0, runs=3000, rng=rng
-        )
+        return erm.regrets(published(theta), x, y, (40, 200), epsilon=1.0, runs=3000, rng=rng)
 
-    best = regrets(lambda a, b, lam: dp.risk_minimum(a, b, regularization=lam))
+    best = regrets(lambda a, b, lam: erm.risk_minimum(a, b, regularization=lam))
     holds(np.abs(best) < 1e-12)
     assert calls == [40] * 75 + [200] * 25  # 3000/40, and at least 25
 
@@ -51,7 +51,7 @@ def test_regrets_of_fits_that_publish_the_optimum_and_zero():
         order = np.random.default_rng(5).permutation(200)
         for n, found in zip((40, 200), regrets(lambda a, b, lam: np.zeros(3)), strict=True):
             a, b = x[order[:n]], y[order[:n]]
-            lam = dp.erm_regularization(n, 3, epsilon=1.0)
+            lam = erm.best_regularization(n, 3, epsilon=1.0)
             equal(found, np.log(2) - least(a, b, lam), rtol=1e-6)
 
     def oracle(a, b, lam):
@@ -70,13 +70,13 @@ def test_the_line_up_of_two_on_a_line_is_right_as_often_as_laplace_noise_lets_it
     x, y = rows(30, 1)
     x[:2], y[:2] = [[0.9], [-0.8]], 1.0
     first, second = (
-        dp.risk_minimum(np.delete(x, out, 0), np.delete(y, out), regularization=0.5)
+        erm.risk_minimum(np.delete(x, out, 0), np.delete(y, out), regularization=0.5)
         for out in (1, 0)
     )
     apart = np.abs(first - second).item()
-    scale = dp.output_sensitivity(29, 0.5)
+    scale = erm.output_sensitivity(29, 0.5)
     epsilons, trials = scale / apart * np.array([0.2, 2.0, 6.0, 200.0]), 5_000
-    found = experiments.line_up(
+    found = erm.line_up(
         x, y, [0, 1], epsilons, regularization=0.5, trials=trials, rng=np.random.default_rng(6)
     )
 
@@ -96,13 +96,13 @@ def test_rows_that_are_held_out_are_not_learnt_from():
     seen = []
 
     def fit(a, b, *, regularization, epsilon, delta, loss, rng):
-        assert loss is dp.logistic_loss
-        assert regularization == dp.erm_regularization(30, 2, epsilon=0.5, delta=1e-6)
+        assert loss is erm.logistic_loss
+        assert regularization == erm.best_regularization(30, 2, epsilon=0.5, delta=1e-6)
         seen.append((a, b))
-        return dp.PrivateFit(np.array([1.0, -0.3]), epsilon, delta, 0.0, None)
+        return erm.PrivateFit(np.array([1.0, -0.3]), epsilon, delta, 0.0, None)
 
-    options = dict(loss=dp.logistic_loss, epsilon=0.5, delta=1e-6)
-    found = experiments.held_out(fit, x, y, **options, rng=None)
+    options = dict(loss=erm.logistic_loss, epsilon=0.5, delta=1e-6)
+    found = erm.held_out(fit, x, y, **options, rng=None)
     assert len(found) == len(seen) == 20 and len({tuple(b) for _, b in seen}) > 10
     for right, (a, b) in zip(found, seen, strict=True):
         out = [i for i in range(41) if not (x[i] == a).all(1).any()]
@@ -110,7 +110,7 @@ def test_rows_that_are_held_out_are_not_learnt_from():
         places = [np.argmax((x == row).all(1)) for row in a]
         holds(y[places] == b)
         equal(right, np.mean([(x[i] @ [1.0, -0.3] > 0) == (y[i] > 0) for i in out]))
-    equal(experiments.held_out(fit, x, y, **options, splits=3, rng=None), found[:3])
+    equal(erm.held_out(fit, x, y, **options, splits=3, rng=None), found[:3])
 
 
 def test_the_distance_gets_the_points_and_no_labels(monkeypatch):
@@ -119,11 +119,11 @@ def test_the_distance_gets_the_points_and_no_labels(monkeypatch):
     def fit(a, b, *, steps, epsilon, delta, loss, rng):
         assert b is None and len(a) == 15
         assert all(((x * y[:, None]) == row).all(1).any() for row in a)
-        return dp.PrivateFit(a.mean(0), epsilon, delta, 0.0, None)
+        return erm.PrivateFit(a.mean(0), epsilon, delta, 0.0, None)
 
     monkeypatch.setattr(experiments, "noisy_gradient_descent", fit)
-    options = dict(loss=dp.distance_loss, epsilon=1.0, delta=1e-6)
-    found = experiments.held_out(fit, x, y, **options, splits=2, rng=None)
+    options = dict(loss=erm.distance_loss, epsilon=1.0, delta=1e-6)
+    found = erm.held_out(fit, x, y, **options, splits=2, rng=None)
     assert found.shape == (2,)
 
 
@@ -133,11 +133,11 @@ def test_as_many_trials_and_fits_as_the_page_says():
 
     def fit(a, b, *, regularization, epsilon, delta, rng):
         fits.append(len(b))
-        return dp.PrivateFit(np.zeros(1), epsilon, delta, 0.0, None)
+        return erm.PrivateFit(np.zeros(1), epsilon, delta, 0.0, None)
 
-    (rate,) = experiments.line_up(x, y, [0, 1, 2], [1e-3], regularization=0.5, rng=rng)
+    (rate,) = erm.line_up(x, y, [0, 1, 2], [1e-3], regularization=0.5, rng=rng)
     assert 0 < rate < 1 and rate * 400 == round(rate * 400)
-    experiments.regrets(fit, x, y, (3, 8), epsilon=1.0, rng=rng)
+    erm.regrets(fit, x, y, (3, 8), epsilon=1.0, rng=rng)
     assert fits == [3] * 2666 + [8] * 1000  # 8,000 rows in all
 
 
@@ -150,11 +150,11 @@ def test_the_noise_of_the_line_up_is_that_of_all_rows_with_the_candidate(monkeyp
         return np.zeros(dimension)
 
     monkeypatch.setattr(experiments, "spherical_laplace", noise)
-    found = experiments.line_up(
+    found = erm.line_up(
         x, y, [0, 5, 7], [0.1, 4.0], regularization=0.5, trials=3, rng=np.random.default_rng(1)
     )
     assert found == [1.0, 1.0]  # without noise the optimum names who is in
-    scale = dp.output_sensitivity(10, 0.5)  # nine others, and the candidate
+    scale = erm.output_sensitivity(10, 0.5)  # nine others, and the candidate
     equal(drawn, [scale / 0.1] * 3 + [scale / 4.0] * 3)
 
 
@@ -163,6 +163,6 @@ def test_who_is_on_the_boundary_is_not_classified():
 
     def fit(a, b, *, regularization, epsilon, delta, loss, rng):
         assert (epsilon, delta) == (1.0, 0.0)  # pure, unless a delta is given
-        return dp.PrivateFit(np.zeros(3), epsilon, delta, 0.0, None)
+        return erm.PrivateFit(np.zeros(3), epsilon, delta, 0.0, None)
 
-    equal(experiments.held_out(fit, x, y, loss=dp.logistic_loss, epsilon=1.0, rng=None), 0.0)
+    equal(erm.held_out(fit, x, y, loss=erm.logistic_loss, epsilon=1.0, rng=None), 0.0)

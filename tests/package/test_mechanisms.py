@@ -8,7 +8,9 @@ import pytest
 from scipy import stats
 
 import dpnotes as dp
-from dpnotes import discrete
+from dpnotes import integer_noise
+from dpnotes.chapters import query_release as release
+from dpnotes.chapters import selection
 from evidence import must_fail
 
 ALARM, DRAWS = 1e-7, 100_000
@@ -45,15 +47,6 @@ def test_laplace_noise():
     must_fail(check, 1.4)
 
 
-def test_gaussian_noise():
-    def check(sigma):
-        noise = dp.gaussian_mechanism(np.zeros(DRAWS), sigma=1.5, rng=rng())
-        follows(noise, stats.norm(0, sigma))
-
-    check(1.5)
-    must_fail(check, 1.45)
-
-
 def test_randomized_response_tells_the_truth_as_often_as_it_should():
     def check(epsilon):
         truth = np.arange(DRAWS) % 2
@@ -71,7 +64,7 @@ def test_the_private_median_between_two_values():
     draw, ends = rng(), np.array([0, 0.1, 0.2, 0.45, 0.7, 0.85, 1])
     found = np.array(
         [
-            dp.private_median([0.7, 0.2], epsilon=2.0, lower=0.0, upper=1.0, rng=draw)
+            selection.private_median([0.7, 0.2], epsilon=2.0, lower=0.0, upper=1.0, rng=draw)
             for _ in range(10_000)
         ]
     )
@@ -86,26 +79,12 @@ def test_the_private_median_between_two_values():
     must_fail(check, 2.4)
 
 
-def test_values_above_have_noise_for_half_of_their_round():
-    """2,000 rounds of epsilon 2 at sensitivity 3: half of 2 buys noise of scale 3."""
-    options = dict(count=2000, epsilon=4000.0, sensitivity=3.0, rng=rng())
-    noise = dp.numeric_sparse(np.full(2000, 1e6), **options) - 1e6
-
-    def check(centre, scale):
-        follows(noise, stats.laplace(centre, scale))
-
-    check(0.0, 3.0)
-    must_fail(check, 1.0, 3.0)
-    must_fail(check, 0.0, 1.5)
-    must_fail(check, 0.0, 6.0)
-
-
 def test_noise_of_a_histogram_pays_for_the_two_counts_that_a_replaced_row_moves():
     histogram = np.zeros(DRAWS // 2)
     histogram[:5] = 8.0  # 40 rows
 
     def check(counts):
-        noise = dp.laplace_histogram(histogram, epsilon=0.5, rng=rng()) - histogram / 40
+        noise = release.laplace_histogram(histogram, epsilon=0.5, rng=rng()) - histogram / 40
         follows(noise, stats.laplace(0, counts / (40 * 0.5)))
 
     check(2.0)
@@ -130,24 +109,11 @@ def test_discrete_laplace(epsilon):
     must_fail(check, 1.25 * epsilon / 2)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("sigma", [0.4, 1.0, 2.5])
-def test_discrete_gaussian(sigma):
-    def check(spread):
-        drawn = dp.discrete_gaussian_mechanism(np.zeros(8000, int), sigma=sigma, rng=rng())
-        z = np.arange(-40, 41)
-        masses = np.exp(-(z**2) / (2 * spread**2))
-        follows_masses(drawn, z[32:49], (masses / masses.sum())[32:49])
-
-    check(sigma)
-    must_fail(check, 1.2 * sigma)
-
-
 def test_what_lies_beyond_the_last_digit_is_geometric_again(monkeypatch):
     """With digits only up to a rate of 1: at rate 2/5 a fifth of the draws need more than two."""
-    monkeypatch.setattr(discrete, "LAST_RATE", 1)
-    monkeypatch.setattr(discrete, "_digit_chances", discrete._digit_chances.__wrapped__)
-    drawn = discrete.geometric(Fraction(2, 5), 20_000, rng())
+    monkeypatch.setattr(integer_noise, "LAST_RATE", 1)
+    monkeypatch.setattr(integer_noise, "_digit_chances", integer_noise._digit_chances.__wrapped__)
+    drawn = integer_noise.geometric(Fraction(2, 5), 20_000, rng())
     assert drawn.dtype == object
 
     def check(rate):
@@ -162,9 +128,9 @@ def test_discrete_gaussian_noise_has_the_variance_of_its_sigma():
     def check(variance):
         for sigma in (0.25, 3.5):
             found = dp.discrete_gaussian_mechanism(np.full(60, 7), sigma=sigma, rng=rng())
-            same = discrete.discrete_gaussian_noise(variance(Fraction(sigma)), 60, rng())
+            same = integer_noise.discrete_gaussian_noise(variance(Fraction(sigma)), 60, rng())
             assert (found - 7 == same).all()
-        drawn = discrete.discrete_gaussian_noise(variance(Fraction(7, 2)), 4000, rng())
+        drawn = integer_noise.discrete_gaussian_noise(variance(Fraction(7, 2)), 4000, rng())
         z = np.arange(-60, 61)
         masses = np.exp(-(z**2) / (2 * 3.5**2))
         follows_masses(drawn, z[50:71], (masses / masses.sum())[50:71])
@@ -178,7 +144,7 @@ def test_discrete_gaussian_noise_of_the_least_and_the_largest_sigma():
     assert dp.discrete_gaussian_mechanism(3, sigma=1e-100, rng=rng()) == 3
     assert abs(dp.discrete_gaussian_mechanism(3, sigma=1e100, rng=rng())) > 1e90  # else 1e-10
     for sigma in (9e-101, 1.1e100):
-        with pytest.raises(ValueError, match="^sigma must be in"):
+        with pytest.raises(ValueError, match="^sigma must be"):
             dp.discrete_gaussian_mechanism(3, sigma=sigma, rng=rng())
 
 
@@ -207,7 +173,7 @@ def test_every_row_lands_on_the_grid():
     rows = [np.nan, np.inf, -np.inf, 1e308, 0.3, -0.3, 5]
     found = dp.to_grid(rows, lower=-1, upper=2, grid=0.5)
     assert found.tolist() == [-2, 4, -2, 4, 1, -1, 4] and found.dtype == np.int64
-    assert dp.to_grid(0.3, lower=0, upper=1, grid=1e-3).shape == ()
+    assert dp.to_grid(0.3, lower=0, upper=1, grid=1e-3) == 300
     assert type(dp.safe_sum([], lower=0, upper=1, grid=0.5, rng=rng())) is float
     for wrong in (dict(upper=-1), dict(grid=0), dict(grid=1e-20), dict(lower=np.inf)):
         name = next(iter(wrong))
@@ -249,26 +215,6 @@ def test_the_package_never_touches_the_global_generator():
     assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
 
 
-@pytest.mark.parametrize(
-    "call, name",
-    [
-        (lambda r: dp.laplace_mechanism(1, epsilon=0, rng=r), "epsilon"),
-        (lambda r: dp.laplace_mechanism(1, sensitivity=-1, rng=r), "sensitivity"),
-        (lambda r: dp.laplace_mechanism(np.inf, rng=r), "value"),
-        (lambda r: dp.laplace_mechanism(1, rng=None), "rng"),
-        (lambda r: dp.gaussian_mechanism(1, sigma=0, rng=r), "sigma"),
-        (lambda r: dp.randomized_response_mechanism([0, 2], rng=r), "bits"),
-        (lambda r: dp.randomized_response_estimate([0.5]), "answers"),
-        (lambda r: dp.discrete_laplace_mechanism(1.5, rng=r), "value"),
-        (lambda r: dp.discrete_laplace_mechanism(1, sensitivity=1.5, rng=r), "sensitivity"),
-        (lambda r: dp.discrete_gaussian_mechanism(1, sigma=-1, rng=r), "sigma"),
-    ],
-)
-def test_bad_input_is_named(call, name):
-    with pytest.raises(ValueError, match=f"^{name} must"):
-        call(rng())
-
-
 @pytest.mark.parametrize("sensitivity", [1e-3, 1.0, 1e3])
 def test_calibrate_sample_and_account_share_one_unit(sensitivity):
     """The noise that is asked for is the noise that is drawn is the noise that is accounted for."""
@@ -286,31 +232,10 @@ def test_calibrate_sample_and_account_share_one_unit(sensitivity):
 @pytest.mark.parametrize("sensitivity", [1e-3, 1.0, 1e3])
 def test_laplace_scale_is_drawn_and_accounted_for(sensitivity):
     def check(factor):
-        scale = dp.laplace_scale(sensitivity, 0.5)
+        scale = sensitivity / 0.5
         noise = dp.laplace_mechanism(np.zeros(DRAWS), sensitivity, 0.5, rng=rng())
         follows(noise, stats.laplace(0, factor * scale))
         assert np.isclose(dp.laplace(factor * scale, sensitivity).epsilon(0.0), 0.5, rtol=1e-9)
 
     check(1.0)
     must_fail(check, sensitivity if sensitivity != 1 else 1.05)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sensitivity", [1, 1000])
-def test_integer_gaussian_noise_has_the_stated_deviation(sensitivity):
-    def check(factor):
-        sigma = float(dp.gaussian_sigma(1.0, 1e-5, sensitivity=sensitivity))
-        drawn = dp.discrete_gaussian_mechanism(np.zeros(4000, int), sigma=sigma, rng=rng())
-        statistic = (drawn.astype(float) ** 2).sum() / (factor * sigma) ** 2
-        assert min(stats.chi2.cdf(statistic, 4000), stats.chi2.sf(statistic, 4000)) > ALARM
-
-    check(1.0)
-    must_fail(check, sensitivity if sensitivity != 1 else 1.2)
-
-
-def test_the_old_product_of_sensitivity_and_sigma_is_refused_by_name():
-    for mechanism in (dp.gaussian_mechanism, dp.discrete_gaussian_mechanism):
-        with pytest.raises(TypeError, match=mechanism.__name__):
-            mechanism(0, 2, 3, rng=rng())
-        with pytest.raises(TypeError, match="sensitivity"):
-            mechanism(0, sensitivity=2, sigma=3, rng=rng())

@@ -227,10 +227,13 @@ def test_what_cannot_be_is_named_in_the_form(form):
     field = tab.get_by_label("rate of Poisson")
     for wrong in ("0", "2", "-1", "x", "1/0", "", "1e400"):
         field.fill(wrong)
-        assert "rate of Poisson sampling" in tab.locator(".calculator-fault").inner_text()
+        said = tab.locator('label[data-field="rate"] .calculator-wrong')
+        assert said.inner_text() == "needs a number above 0 and at most 1"
         assert field.get_attribute("aria-invalid") == "true"
+        assert field.get_attribute("aria-describedby") == said.get_attribute("id")
+        assert number(tab) == "–" and tab.locator(".calculator-curve svg").count() == 0
     field.fill("1/2")
-    assert tab.locator(".calculator-fault").inner_text() == ""
+    assert tab.locator(".calculator-wrong").count() == 0 and number(tab).startswith("ε ≤ ")
     assert field.get_attribute("aria-invalid") == "false"
 
 

@@ -196,13 +196,6 @@ def build_page(book, text):
     return subprocess.run(command, cwd=book, capture_output=True, text=True, timeout=900)
 
 
-@pytest.mark.thorough  # `make book` builds a larger one
-def test_clean_book_builds(book):
-    done = build_page(book, "# A page\n\nWith $x$.\n")
-    assert done.returncode == 0, done.stderr
-    assert (book / "_build" / "html" / "chapters" / "intro.html").exists()
-
-
 def test_build_refuses_what_it_warns_of(book):
     done = build_page(book, FAULTY)
     assert done.returncode == 1

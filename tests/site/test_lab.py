@@ -62,27 +62,36 @@ def test_an_untouched_copy_follows_the_book(written, tmp_path):
     assert lab.write(tmp_path) == [] and path.read_text() == new
 
 
-@pytest.fixture
-def server(tmp_path):
-    """JupyterLab on a free port, on notebooks of its own."""
+def started(folder, log):
+    """(address, process) of a JupyterLab that answers; what it printed, where it ended."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     options = [f"--port={port}", "--no-browser", "--IdentityProvider.token="]
-    command = [sys.executable, lab.__file__, str(tmp_path), *options]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    command = [sys.executable, lab.__file__, str(folder), *options]
+    with log.open("w") as file:
+        process = subprocess.Popen(command, stdout=file, stderr=file)
+    while process.poll() is None:
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/api").close()
+            return f"http://127.0.0.1:{port}", process
+        except OSError:
+            time.sleep(0.2)
+    raise ChildProcessError(f"JupyterLab ended: {log.read_text()[-3000:]}")
+
+
+@pytest.fixture
+def server(tmp_path):
+    """JupyterLab on notebooks of its own; with a second try, as the machine is shared."""
+    log = tmp_path.with_suffix(".log")
     try:
-        while True:
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/api").close()
-                break
-            except OSError:
-                assert process.poll() is None, "JupyterLab ended"
-                time.sleep(0.2)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait()
+        address, process = started(tmp_path, log)
+    except ChildProcessError as ended:
+        print(ended)
+        address, process = started(tmp_path, log)
+    yield address
+    process.terminate()
+    process.wait()
 
 
 def test_theorems_and_formulas_are_drawn(server, browser):

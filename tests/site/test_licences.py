@@ -1,15 +1,11 @@
 """Every file of the built site belongs to somebody, and the site says to whom."""
 
-import os
 import zipfile
-from pathlib import Path
 
 import pytest
 
 import licences
-
-ROOT = Path(__file__).resolve().parents[2]
-SITE = Path(os.environ.get("DPNOTES_SITE", ROOT / "_build" / "html"))
+from machine import SITE
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +40,7 @@ def test_an_unknown_file_is_a_fault(tmp_path):
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(b"")
-        assert list(licences.unowned(tmp_path)) == [f"{name}: whose is it? (site/licences.py)"]
+        assert list(licences.unowned(tmp_path)) == [f"{name}: whose is it? (site/licences.yml)"]
         file.unlink()
 
 

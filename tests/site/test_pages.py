@@ -28,6 +28,7 @@ FAULTS = {
     lint.unknown_tags: cell("x = 1", options=":tags: [hide-imput]\n"),
     lint.unlabelled_claims: ":::{prf:theorem} A claim\nIt holds.\n:::\n",
     lint.strange_labels: ":::{prf:theorem} A claim\n:label: t-999\nIt holds.\n:::\n",
+    lint.notation: ":::{admonition} Proof\n:class: dropdown\nIt is so.\n:::\n",
     lint.unseeded_randomness: cell("rng = np.random.default_rng()"),
     lint.glue: cell('glue("planted-x", x, display=False)'),
     lint.exercises: "```{exercise} Alone\n:label: ex-alone\nProve it.\n```\n",
@@ -45,6 +46,14 @@ def test_rule_catches_a_fault(rule):
 )
 def test_unseeded_randomness_is_found_in_each_form(code):
     assert lint.unseeded_randomness(lint.Page("planted", cell(code)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [r"$\log p$", "two data sets", r"$(\alpha, \eps)$-RDP", "rate $q$", r"$\qed$"],
+)
+def test_other_notation_is_found(text):
+    assert lint.notation(lint.Page("planted", text))
 
 
 def test_unused_equation_label_is_found():

@@ -2,7 +2,7 @@
 
 Needs the site with its Python (`make book`) and Chromium; skipped without them, except where CI is
 set. The tests stand in the order of a reader's visit to one page, whose Python also runs the cells
-of the other pages: starting it takes long, and it is started twice, with network and without.
+of the other pages: starting it takes long.
 """
 
 import gzip
@@ -140,15 +140,11 @@ def differs(text, other):
     [
         ("[0.52498 1.]", "[0.52499  1. ]", True),
         ("0.52498", "0.52500", False),
-        ("12 of 1,000", "12 of 1,000", True),
         ("12 of 1,000", "13 of 1,000", False),
         ("np.float64(0.1234567890123)", "np.float64(0.1234567890129)", True),
         ("1.234e-07", "1.235e-07", True),
         ("1.234e-07", "1.234e-06", False),
-        ("epsilon 3.0", "delta 3.0", False),
         ("inf", "1.0", False),
-        ("about 0.8.", "about 0.8.", True),
-        ("(1, 2)", "(1, 3)", False),
         ("array([1, 2])", "array([1, 2], dtype=int64)", True),
     ],
 )
@@ -197,6 +193,14 @@ def type_code(tab, number, code):
     tab.get_by_label(f"Code of cell {number}").fill(code)
 
 
+@pytest.fixture
+def first(reader):
+    """The reader's tab on the first page, also for a test that is run alone."""
+    if not reader.tab.url.endswith(FIRST):
+        reader.open(FIRST)
+    return reader.tab
+
+
 def test_nothing_is_loaded_until_asked(reader):
     tab = reader.open(FIRST)
     tab.wait_for_load_state("networkidle")
@@ -205,8 +209,8 @@ def test_nothing_is_loaded_until_asked(reader):
     assert reader.faults == []
 
 
-def test_running_a_cell_runs_those_above_it(reader):
-    tab = reader.tab
+def test_running_a_cell_runs_those_above_it(first):
+    tab = first
     tab.evaluate("navigator.serviceWorker.ready.then(() => 1)")
     press(tab, 2, "run")
     tab.get_by_role("button", name="Stop").wait_for()
@@ -216,19 +220,19 @@ def test_running_a_cell_runs_those_above_it(reader):
     assert output(tab, 1).count() == 0, "what ran on the way is not shown"
 
 
-def test_a_figure_is_drawn_again(reader):
-    press(reader.tab, 1, "run")
-    settled(reader.tab, 1, "done")
-    figures = reader.tab.locator(".cell:has(.run-bar)").first.locator("svg[role=img]")
+def test_a_figure_is_drawn_again(first):
+    press(first, 1, "run")
+    settled(first, 1, "done")
+    figures = first.locator(".cell:has(.run-bar)").first.locator("svg[role=img]:visible")
     assert figures.count() == 2
-    assert reader.tab.evaluate(
+    assert first.evaluate(
         "() => { const ids = [...document.querySelectorAll('[id]')].map((e) => e.id);"
         " return ids.filter((id, n) => ids.indexOf(id) !== n) }"
     ) == []  # fmt: skip
 
 
-def test_an_edited_cell_runs_from_the_keyboard(reader):
-    tab = reader.tab
+def test_an_edited_cell_runs_from_the_keyboard_and_is_accessible(first):
+    tab = first
     type_code(tab, 2, "def half(x):\n    return x / 0\nprint('before')\nhalf(3)")
     tab.get_by_label("Code of cell 2").press("Shift+Enter")
     settled(tab, 2, "failed")
@@ -237,10 +241,6 @@ def test_an_edited_cell_runs_from_the_keyboard(reader):
     assert "line 2, in half" in text and "page_shell" not in text and "pyodide" not in text
     tab.get_by_label("Code of cell 2").press("Escape")
     assert tab.evaluate("document.activeElement.dataset.do") == "run"
-
-
-def test_outputs_are_accessible(reader):
-    tab = reader.tab
     tab.set_viewport_size(WIDE)
     lighten(tab)
     for mode in ("light", "dark"):
@@ -251,10 +251,8 @@ def test_outputs_are_accessible(reader):
 
 
 @pytest.fixture
-def python(reader):
+def python(reader, first):
     """The reader's tab, in which Python has started; for a test that is run alone it starts now."""
-    if not reader.tab.url.endswith(FIRST):
-        reader.open(FIRST)
     reader.tab.evaluate("import('../_run/python.js').then((python) => { window.python = python })")
     reader.tab.evaluate("python.start()")
     return reader
@@ -346,18 +344,47 @@ def test_the_quick_pages_are_there():
     assert set(QUICK) <= set(PAGES)
 
 
-def test_an_endless_loop_is_stopped(reader):
-    tab = reader.tab
-    type_code(tab, 2, "while True:\n    pass")
-    press(tab, 2, "run")
-    settled(tab, 2, "running")
-    tab.get_by_role("button", name="Stop").click()
-    settled(tab, 2, "stopped")
-    assert "variables are gone" in tab.locator(".run-status").inner_text()
+def test_an_endless_loop_is_stopped(first, python):
+    first.evaluate("python.run('import sys; sys.same = own = 1')")
+    type_code(first, 2, "while True:\n    pass")
+    press(first, 2, "run")
+    settled(first, 2, "running")
+    first.get_by_role("button", name="Stop").click()
+    settled(first, 2, "stopped")
+    assert "variables are gone" in first.locator(".run-status").inner_text()
+    assert works(first, "import sys; sys.same") and not works(first, "own")
 
 
-def test_what_was_typed_survives_a_reload(reader):
-    tab = reader.tab
+def test_python_that_does_not_hear_is_left(first, python):
+    """In one long sum it looks at nothing else: then another starts."""
+    first.evaluate("python.run('import sys; sys.same = 1')")
+    first.evaluate("void python.run('sum(range(10**9))').catch((error) => (window.why = error))")
+    first.evaluate("python.stop()")
+    assert first.evaluate("why.name") == "Stopped" and not works(first, "import sys; sys.same")
+
+
+def works(tab, code):
+    return tab.evaluate("(code) => python.run(code)", code)["ok"]
+
+
+def visit(reader, page):
+    reader.tab.goto(f"{reader.address}/{page}")
+    reader.tab.evaluate("import('../_run/python.js').then((python) => { window.python = python })")
+    reader.tab.wait_for_function("python.state() === 'ready'")
+
+
+def test_one_python_serves_the_pages_of_a_visit(reader, python):
+    """Nobody waits for it twice; each page begins without variables, also if the last one works."""
+    python.tab.evaluate("python.run('import sys; sys.same = own = 1')")
+    python.tab.evaluate("void python.run('while True: pass')")
+    visit(reader, "chapters/gaussian.html")
+    assert reader.tab.locator(".run-panel").is_hidden()
+    assert works(reader.tab, "import sys; sys.same") and not works(reader.tab, "own")
+    visit(reader, FIRST)
+
+
+def test_what_was_typed_survives_a_reload(first):
+    tab = first
     type_code(tab, 2, "print(6 * 7)")
     tab.reload()
     area = tab.get_by_label("Code of cell 2")
@@ -374,7 +401,9 @@ def test_page_is_light_before_python(name):
 
 
 def test_failure_of_the_worker_is_reported(browser, server):
+    """Of a page's own worker, as in browsers whose shared workers end with their page."""
     watched = WithWorker(browser, server.address, service_workers="block")
+    watched.context.add_init_script("delete window.SharedWorker")
     watched.context.route("**/pyodide.asm.wasm", lambda route: route.abort())
     tab = watched.open(FIRST)
     press(tab, 2, "run")
@@ -384,9 +413,12 @@ def test_failure_of_the_worker_is_reported(browser, server):
     watched.context.close()
 
 
-def test_python_without_the_server(reader, server):
+def test_python_without_the_server(first, server):
     """From here on there is no server: its process is ended."""
-    tab = reader.tab
+    tab = first
+    type_code(tab, 2, "print(6 * 7)")
+    press(tab, 2, "run")
+    settled(tab, 2, "done")
     kept = """async () => { for (const name of await caches.keys()) {
         const cache = await caches.open(name);
         for (const key of await cache.keys()) if (key.url.includes("searchindex")) return true;
@@ -396,6 +428,7 @@ def test_python_without_the_server(reader, server):
     server.end()
     with pytest.raises(OSError):
         urllib.request.urlopen(server.address, timeout=5)
+    tab.evaluate("sessionStorage.clear()")  # Python starts anew
     tab.reload()
     assert tab.locator("h1").first.is_visible()
     press(tab, 2, "run")

@@ -2,9 +2,12 @@
 
 import json
 import zipfile
+from pathlib import Path
+from shutil import copy
 
 import pytest
 
+import bytecode
 import cells
 import offline
 import runtime
@@ -20,27 +23,26 @@ LOCK = {
 def folder(tmp_path, monkeypatch):
     """A cache with both wheels, and no way to fetch any."""
     monkeypatch.setattr(runtime, "OFFERED", ("scipy",))
-    for source in ("fetch_from_server", "fetch_from_pypi"):
-        monkeypatch.setattr(runtime, source, unreachable)
+    monkeypatch.setattr(runtime, "download", unreachable)
     for name in LOCK:
         (tmp_path / f"{name}.whl").write_bytes(name.encode())
     return tmp_path
 
 
-def unreachable(folder, missing):
+def unreachable(name):
     raise OSError("no network")
-
-
-unreachable.__name__ = "unreachable"
 
 
 def test_complete_cache_needs_no_network(folder):
     assert runtime.fetch(LOCK, folder) is None
 
 
-def test_file_with_another_hash_is_refused(folder):
+def test_file_with_another_hash_is_refused(folder, monkeypatch):
     (folder / "numpy.whl").write_bytes(b"something else")
     with pytest.raises(runtime.Unavailable, match="could not fetch numpy .*no network"):
+        runtime.fetch(LOCK, folder)
+    monkeypatch.setattr(runtime, "download", lambda name: b"not what was asked for")
+    with pytest.raises(runtime.Unavailable, match=r"numpy.whl has another hash"):
         runtime.fetch(LOCK, folder)
 
 
@@ -70,7 +72,7 @@ def test_modules_name_what_must_be_loaded_first():
     modules = runtime.modules_of(runtime.read_lock())
     assert modules["dpnotes"] == ["dpnotes", "numpy", "scipy"]
     assert "matplotlib" in modules["dpnotes.plotting"]
-    assert "pandas" in modules["dpnotes.surveys"]
+    assert "pandas" in modules["dpnotes.chapters.erm.surveys"]
     assert modules["sklearn"] == ["scikit-learn"]
 
 
@@ -90,12 +92,37 @@ def test_marks_change_with_the_source_alone():
 
 def test_every_package_is_in_the_small_lock(tmp_path, folder, monkeypatch):
     monkeypatch.setattr(runtime, "cache_folder", lambda: folder)
+    monkeypatch.setattr(
+        bytecode, "write", lambda sources, target, *_: {s: Path(copy(s, target)) for s in sources}
+    )
     facts = runtime.install_python(tmp_path / "pyodide", LOCK)
     small = json.loads((tmp_path / "pyodide" / "pyodide-lock.json").read_text())["packages"]
     assert set(small) == {"numpy", "scipy", "dpnotes", "statsmodels"}
     for name, entry in small.items():
         data = (tmp_path / "pyodide" / facts["files"][name]).read_bytes()
         assert entry["sha256"] == runtime.sha256(data)
+
+
+def test_python_is_compiled_and_the_books_own_keeps_its_source(tmp_path):
+    """By Pyodide itself: a browser that gets source compiles 1,500 files on every page."""
+    wheels = {
+        "libs": tmp_path / "libs-1-py3-none-any.whl",
+        "dpnotes": tmp_path / "dpnotes-0-py3-none-any.whl",
+    }
+    for name, path in wheels.items():
+        files = {"one.py": b"x = 1", "tests/test_one.py": b"assert x", "data.txt": b"text"}
+        runtime.write_wheel(
+            path, name, "1", {f"{name}/{file}": data for file, data in files.items()}
+        )
+    target, core = tmp_path / "target", runtime.ROOT / "node_modules" / "pyodide"
+    target.mkdir()
+    made = bytecode.write(list(wheels.values()), target, core, tmp_path)
+    inside = {name: set(zipfile.ZipFile(made[path]).namelist()) for name, path in wheels.items()}
+    assert {"libs/one.pyc", "libs/data.txt"} <= inside["libs"]
+    assert not any(name.endswith(".py") or "tests" in name for name in inside["libs"])
+    assert {"dpnotes/one.py", "dpnotes/__pycache__/one.cpython-314.pyc"} <= inside["dpnotes"]
+    names = {path: made[path].name for path in wheels.values()}
+    assert all(bytecode.mark_of(path) in name for path, name in names.items())
 
 
 def test_site_without_python_says_so(tmp_path):

@@ -18,7 +18,8 @@ from scipy.special import logsumexp, ndtr
 from scipy.stats import binom
 
 import dpnotes as dp
-from dpnotes import experiments, surveys
+from dpnotes.chapters import erm
+from dpnotes.chapters.erm import surveys
 from machine import ROOT, SITE, light_address
 
 watched, plain = test_site.watched, test_site.plain
@@ -285,12 +286,12 @@ def check_erm_accuracy(spec):
     written(data["say_free"], data["free"])
     x, vote = surveys.voters()
     assert data["majority"] == round(np.mean(vote < 0), 4)
-    again = (("answer", dp.output_perturbation, dp.logistic_loss, 2, 5),
-             ("question", dp.objective_perturbation, dp.huber_loss, 0, 1))  # fmt: skip
+    again = (("answer", erm.output_perturbation, erm.logistic_loss, 2, 5),
+             ("question", erm.objective_perturbation, erm.huber_loss, 0, 1))  # fmt: skip
     for name, fit, loss, i, j in again:
         n, epsilon = int(rows[i]), budgets[j]
         rng = np.random.default_rng([n, round(1000 * epsilon)])
-        options = experiments.public_options(fit, n, 8, epsilon=epsilon)
+        options = erm.public_options(fit, n, 8, epsilon=epsilon)
         for split, shown in enumerate(data[name][i][j]):
             order = np.random.default_rng(split).permutation(944)
             theta = fit(x[order[:n]], vote[order[:n]], loss=loss, rng=rng, **options).theta

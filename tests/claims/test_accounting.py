@@ -1,0 +1,553 @@
+"""The claims of the chapter `accounting` and its appendix `jumps`: domination, inversion on a line,
+aliases, the bounds on what is left out."""
+
+import ast
+from math import comb, factorial
+
+import numpy as np
+import pytest
+from scipy import integrate
+from scipy.special import ndtr
+
+import dpnotes as dp
+import lint
+from conftest import ROOT
+from dpnotes.accountant import tilts
+from evidence import at_most, claim, equal, holds, must_fail
+
+
+def laws(seed, count=2000, size=5):
+    rng = np.random.default_rng(seed)
+    return rng.dirichlet(np.ones(size), (2, count)) * (1 - 1e-3) + 1e-3 / size
+
+
+def profile(p, q, epsilon):
+    """delta at `epsilon` (of the shape of the pairs), straight from the definition."""
+    return np.maximum(p - np.exp(epsilon)[..., None] * q, 0).sum(-1)
+
+
+def moment(p, q, z):
+    """M(z) = sum p^(1+z) q^(-z) at an array z of one more axis than the pairs."""
+    loss = np.log(p / q)
+    return (p[..., None, :] * np.exp(z[..., None] * loss[..., None, :])).sum(-1)
+
+
+def sampled_moment(sigma, rate, z):
+    """M(z) of the sampled Gaussian, an array z, by a sum over a fine grid of outcomes."""
+    x, dx = np.linspace(-40 * sigma, 40 * sigma + 10, 4001, retstep=True)
+    loss = np.log1p(rate * np.expm1((x - 0.5) / sigma**2))
+    log_q = -0.5 * (x / sigma) ** 2 + np.log(dx / sigma / np.sqrt(2 * np.pi))
+    return np.exp(log_q + np.multiply.outer(1 + z, loss)).sum(-1)
+
+
+@claim("X-two-directions")
+def test_one_function_serves_both_directions():
+    rng = np.random.default_rng(1)
+    p, q = laws(1)
+    epsilon = rng.uniform(-3, 3, 2000)
+    z = rng.uniform(-4, 4, (2000, 3)) + 1j * rng.uniform(-9, 9, (2000, 3))
+
+    def check(mirror, profile_of_the_other):
+        left, right = moment(q, p, z), moment(p, q, mirror(z))
+        scale = moment(q, p, z.real + 0j).real
+        at_most(np.abs(left - right) / scale, 1e-11)
+        other = profile_of_the_other(epsilon, profile(p, q, -epsilon))
+        equal(profile(q, p, epsilon), other, rtol=1e-11, atol=1e-13)
+
+    def other(epsilon, delta):
+        return 1 - np.exp(epsilon) * (1 - delta)
+
+    check(lambda z: -1 - z, other)
+    must_fail(check, lambda z: 1 - z, other)
+    must_fail(check, lambda z: -1 - z, lambda epsilon, delta: 1 - np.exp(-epsilon) * (1 - delta))
+    c = np.linspace(0.05, 4, 40)
+    for sigma, rate in ((0.8, 0.3), (2.0, 0.01), (1.0, 0.9)):  # renyi is the larger direction
+        both = np.log([sampled_moment(sigma, rate, s) for s in (c, -1 - c)]) / c
+        equal(
+            dp.subsample(dp.gaussian(sigma), rate).renyi(1 + c), both.max(0), rtol=1e-10, atol=1e-12
+        )
+
+
+@claim("X-dominating-pair")
+def test_dominating_pairs_compose_adaptively_and_attain_their_product():
+    rng = np.random.default_rng(2)
+    grid = np.linspace(-3, 3, 41)
+
+    def curve(p, q):
+        return np.maximum(p.ravel() - np.exp(grid)[:, None] * q.ravel(), 0).sum(-1)
+
+    def instance(strict):
+        P, Q = rng.dirichlet(np.ones(3), (2, 2))  # P[i], Q[i]: the pair of step i
+        first = rng.dirichlet(np.ones(4), 3)
+        then = rng.dirichlet(np.ones(3), (4, 3))  # another kernel after each first output
+        p1, q1 = P[0] @ first, Q[0] @ first
+        p2, q2 = P[1] @ then, Q[1] @ then
+        joint = curve(p1[:, None] * p2, q1[:, None] * q2)
+        product = curve(np.multiply.outer(P[0], P[1]), np.multiply.outer(Q[0], Q[1]))
+        return joint, strict(P, Q, product)
+
+    def check(bound):
+        for _ in range(300):
+            at_most(*instance(bound), atol=1e-14)
+
+    check(lambda P, Q, product: product)
+    must_fail(check, lambda P, Q, product: 0.95 * product)
+    must_fail(check, lambda P, Q, product: curve(P[0], Q[0]))  # the second step forgotten
+    for _ in range(40):  # attained: the accountant reports the worse direction of the product
+        p, q = rng.dirichlet(np.ones(3), 2)
+        pp, qq = np.multiply.outer(p, p), np.multiply.outer(q, q)
+        both = np.maximum(curve(pp, qq), curve(qq, pp))[20:]
+        equal(dp.finite(p, q).compose(2).delta(grid[20:]), both, rtol=1e-9, atol=1e-14)
+
+
+@claim("X-dominating-pair")
+def test_sampling_keeps_domination_for_any_mechanism_and_any_common_rows():
+    """`accounting-sampled`: N on the taken rows; what it publishes with and without the additional
+    row is a random processing of one pair (A, B), another one for each set J of common rows."""
+    rng = np.random.default_rng(13)
+    grid = np.concatenate([np.linspace(-8, 8, 161), [np.log(0.7), 0.0]])
+
+    def curve(p, q):
+        return np.maximum(p - np.exp(grid)[:, None] * q, 0).sum(-1)
+
+    def check(sampled, rounds=300):
+        for _ in range(rounds):
+            A, B = rng.dirichlet(np.ones(3), 2)
+            rate, J = rng.random() ** 2, rng.dirichlet(np.ones(4))
+            processed = rng.dirichlet(np.full(5, 0.3), (4, 3))
+            a, b = A @ processed, B @ processed  # for each J
+            p, q = J @ ((1 - rate) * b + rate * a), J @ b
+            P, Q = sampled(A, B, rate), B
+            at_most(curve(p, q), curve(P, Q), atol=1e-14)
+            at_most(curve(q, p), curve(Q, P), atol=1e-14)
+
+    check(lambda A, B, rate: (1 - rate) * B + rate * A)
+    must_fail(check, lambda A, B, rate: (1 - 0.8 * rate) * B + 0.8 * rate * A)
+    for _ in range(30):  # and `subsample` is this pair
+        (A, B), rate = rng.dirichlet(np.ones(3), 2), rng.random()
+        pair = dp.finite((1 - rate) * B + rate * A, B)
+        e = np.linspace(0, 2, 21)
+        equal(dp.subsample(dp.finite(A, B), rate).delta(e), pair.delta(e), rtol=1e-9, atol=1e-14)
+
+
+class Lattice:
+    """Random finite pairs with atoms and infinite losses both ways, losses multiples of `step`.
+
+    On a line every sum over nodes is exact: with the period a multiple of `step`, exp(i h j s)
+    depends on j modulo some N only, and the sum over one residue is a difference of cotangents.
+    """
+
+    def __init__(self, seed, step=0.25, size=4):
+        rng = np.random.default_rng(seed)
+        self.step, self.n = step, rng.choice(np.arange(-8, 13), size, replace=False)
+        weight = rng.random(size) + 0.1
+        ratio = np.exp(step * self.n)
+        scale = rng.uniform(0.5, 0.98) / max(weight.sum(), weight @ ratio)
+        self.p = scale * weight * ratio  # of the finite losses; the rest of p is where q = 0
+        self.loss, self.infinite = step * self.n, 1 - self.p.sum()
+
+    def finite_part(self, epsilon):
+        """delta - P(L = inf), at an array epsilon."""
+        return (self.p * -np.expm1(np.minimum(0, epsilon[..., None] - self.loss))).sum(-1)
+
+    def gap(self, epsilon):
+        """1 - delta."""
+        return (self.p * np.exp(np.minimum(0, epsilon[..., None] - self.loss))).sum(-1)
+
+    def trapezoid(self, c, shift, N, kernel=1.0):
+        """The rule for epsilon = shift * step and the period N * step, all nodes."""
+        period, r = N * self.step, np.arange(N)
+        h = 2 * np.pi / period
+
+        def all_nodes(a):  # sum over n of 1/(a + i h (r + n N)), symmetric
+            return np.pi / (1j * h * N) / np.tan(np.pi * (a + 1j * h * r) / (1j * h * N))
+
+        residues = all_nodes(c) - all_nodes(c + kernel)
+        s = self.loss - shift * self.step
+        waves = (self.p * np.exp((c + 1j * h * r[:, None]) * s)).sum(1)
+        return float((residues * waves).sum().real) / period
+
+
+@claim("X-contour-inversion")
+def test_line_with_atoms_and_infinite_losses():
+    """QUADPACK's rule for oscillating integrals; epsilon at an atom, too."""
+    rng = np.random.default_rng(14)
+
+    def along(c, s):
+        """1/(2 pi) times the integral of exp(zs)/(z(z+1)) over the line, by half of it."""
+
+        def kernel(y):
+            z = c + 1j * y
+            return 1 / (z * (z + 1))
+
+        if s == 0:
+            value, _ = integrate.quad(lambda y: kernel(y).real, 0, np.inf, epsabs=1e-12)
+        else:  # of exp(iys) kernel the real part
+            cosine, _ = integrate.quad(
+                lambda y: kernel(y).real, 0, np.inf, weight="cos", wvar=abs(s), limit=200
+            )
+            sine, _ = integrate.quad(
+                lambda y: kernel(y).imag, 0, np.inf, weight="sin", wvar=abs(s), limit=200
+            )
+            value = cosine - np.sign(s) * sine
+        return np.exp(c * s) * value / np.pi
+
+    def check(seeds, infinite=1.0, shift=0.0):
+        for seed in seeds:
+            pair = Lattice(seed)
+            c, gap = rng.uniform(0.3, 2), rng.uniform(-0.8, -0.2)
+            for epsilon in (pair.loss[0], rng.uniform(-2, 3)):
+                s, at = pair.loss - epsilon, np.array(epsilon)
+                right = pair.p @ [along(c, x) for x in s]
+                delta = float(pair.finite_part(at)) + pair.infinite
+                equal(infinite * pair.infinite + right, delta, atol=1e-7)
+                left = -(pair.p @ [along(gap + shift, x) for x in s])
+                equal(left, float(pair.gap(at)), atol=1e-7)
+
+    check(range(40))
+    must_fail(check, range(3), infinite=0.0)
+    must_fail(check, range(3), shift=1.0)  # the wrong side of the pole
+    epsilon = np.linspace(0, 2.5, 26)  # the pair's delta is the library's
+    for seed in range(40):
+        pair = Lattice(seed)
+        q = pair.p * np.exp(-pair.loss)
+        whole = dp.finite(np.append(pair.p, [pair.infinite, 0]), np.append(q, [0, 1 - q.sum()]))
+        other = np.maximum(0, q - np.exp(epsilon)[:, None] * pair.p).sum(-1) + 1 - q.sum()
+        truth = np.maximum(pair.finite_part(epsilon) + pair.infinite, other)
+        equal(whole.delta(epsilon), truth, rtol=1e-9, atol=1e-14)
+
+
+@claim("X-trapezoid")
+def test_aliases_with_atoms_and_infinite_losses():
+    rng = np.random.default_rng(15)
+    m = np.arange(-900, 901)
+
+    def check(seeds, sign=1.0, infinite=0.0, kernel=1.0):
+        for seed in seeds:
+            pair = Lattice(seed)
+            c, gap = rng.uniform(0.3, 2), rng.uniform(-0.8, -0.2)
+            N, shift = int(rng.integers(5, 40)), int(rng.integers(-8, 13))
+            period, at = N * pair.step, shift * pair.step + N * pair.step * m
+            near = np.abs(c * m * period) < 300
+            rule = pair.trapezoid(c, shift, N, kernel)
+            tail = pair.finite_part(at[near]) + infinite * pair.infinite
+            size = pair.p @ np.exp(c * (pair.loss - shift * pair.step))  # of the terms
+            value = (tail * np.exp(sign * c * m[near] * period)).sum()
+            equal(rule, value, rtol=1e-10, atol=1e-13 * size)
+            at_most(pair.finite_part(np.array(shift * pair.step)), rule, atol=1e-13 * size)
+            rule = -pair.trapezoid(gap, shift, N, kernel)
+            weight = np.exp(np.clip(gap * m * period, -700, 700))
+            equal(rule, (pair.gap(at) * weight).sum(), rtol=1e-10)
+            at_most(pair.gap(np.array(shift * pair.step)), rule, rtol=1e-10)
+
+    check(range(300))
+    must_fail(check, range(3), sign=0.9)
+    must_fail(check, range(3), infinite=1.0)  # the right line does not see infinite losses
+    must_fail(check, range(3), kernel=1.1)
+
+
+@pytest.mark.slow
+@claim("X-alias-bound")
+def test_error_bound_on_the_left_line():
+    """Both directions of random finite pairs, M of the second one from that of the first."""
+    rng = np.random.default_rng(16)
+    p, q = laws(17, 1500)
+    epsilon, period = rng.uniform(-2, 2, 1500), rng.uniform(1, 12, 1500)
+    c = rng.uniform(-0.9, -0.1, 1500)
+    a, b = -1 + (1 + c) * rng.random(1500), c * rng.random(1500)
+    truths = 1 - profile(p, q, epsilon), 1 - profile(q, p, epsilon)
+    moments = (lambda z: moment(p, q, z)), (lambda z: moment(p, q, -1 - z))
+
+    def front(M, s, constant=0.0):
+        return M(s[:, None] + 0j)[:, 0].real * np.exp(constant - s * epsilon)
+
+    def chernoff(constant=0.0):
+        for M, truth in zip(moments, truths, strict=True):
+            for s in (a, b, np.zeros(1500), -np.ones(1500)):
+                at_most(truth, front(M, s, constant), rtol=1e-11)
+
+    chernoff()
+    must_fail(chernoff, -0.1)
+    equal(tilts.chernoff(np.linspace(-1, 0, 50)), 0.0)
+    s = rng.uniform(0.01, 50, 4000)  # attained: the constant is the maximum, at exp(-x) = s/(s+1)
+    at = np.log1p(1 / s)
+    equal(-np.expm1(-at) * np.exp(-s * at), np.exp(tilts.chernoff(s)), rtol=1e-12)
+
+    def enclosure(count, aliases=1.0, cut=1.0):
+        for M, truth in zip(moments, truths, strict=True):
+            y = 2 * np.pi / period[:, None] * np.arange(-count, count + 1)
+            z = c[:, None] + 1j * y
+            rule = -(M(z) * np.exp(-epsilon[:, None] * z) / (z * (z + 1))).sum(1).real / period
+            rho_a, rho_b = np.exp(-(c - a) * period), np.exp(-(b - c) * period)
+            excess = front(M, a) * rho_a / (1 - rho_a) + front(M, b) * rho_b / (1 - rho_b)
+            left_out = cut * front(M, c) / (np.pi * y[:, -1])  # atoms: the supremum is M(c)
+            at_most(truth - left_out, rule, atol=1e-14)
+            at_most(rule, truth + aliases * excess + left_out, atol=1e-14)
+
+    for count in (3, 30, 300):
+        enclosure(count)
+    must_fail(enclosure, 300, aliases=0.1)
+    must_fail(enclosure, 3, cut=0.01)
+
+    x = rng.uniform(0.05, 3, 1500)  # the right line of the exchanged pair
+    for s in (x, 2 * x):
+        bound = front(moments[1], s, tilts.chernoff(s))
+        at_most(profile(q, p, epsilon), bound, rtol=1e-11)
+
+
+def lifted(sigma, rate, theta, x):
+    """The integrand's log of phi, log |w| and arg w on the path x + i sigma^2 theta."""
+    w = np.log(1 - rate + rate * np.exp((x - 0.5) / sigma**2 + 1j * theta))
+    log_q = -0.5 * (x / sigma) ** 2 - np.log(sigma * np.sqrt(2 * np.pi))
+    return log_q, w.real, w.imag
+
+
+def test_the_rest_of_the_line_is_below_its_bound():
+    """`jumps-lift` at all real c: the right line, the left one, and the exchanged pair (c < -1)."""
+    rng = np.random.default_rng(8)
+
+    def check(cost, count=90):
+        for _ in range(count):
+            sigma, rate = rng.uniform(0.5, 4), 10 ** rng.uniform(-3, 0)
+            c, theta = rng.uniform(-6, 6), rng.uniform(0.01, 1.5)
+            x, dx = np.linspace(-20 * sigma - 8, 20 * sigma + 8, 3001, retstep=True)
+            log_q, loss, _ = lifted(sigma, rate, 0.0, x)
+            y = np.linspace(0, 30 * sigma, 40)
+            terms = np.exp(log_q + (1 + c) * loss) * dx
+            left = np.abs(np.exp(1j * np.multiply.outer(y, loss)) @ terms)
+            _, modulus, argument = lifted(sigma, rate, theta, x)
+            right = np.exp(log_q + (1 + c) * modulus - y[:, None] * argument).sum(1) * dx
+            right = right * np.exp(cost * (sigma * theta) ** 2)
+            at_most(left, right, rtol=1e-9, atol=1e-10 * left[0])
+            holds(np.diff(right) <= 0)
+            at_most(modulus, loss, atol=1e-12)
+            at_most(loss + np.log(np.cos(theta / 2)), modulus, atol=1e-12)
+
+    check(0.5)
+    must_fail(check, 0.3)
+
+
+def test_the_inner_sum_is_as_good_as_its_bound():
+    """`jumps-quadrature` at coarse steps, on both sides of c = -1."""
+    rng = np.random.default_rng(18)
+
+    def check(decay, count=400):
+        for _ in range(count):
+            sigma, rate = rng.uniform(0.4, 4), 10 ** rng.uniform(-3, 0)
+            c, y = rng.uniform(-5, 5), rng.uniform(0, 3 / sigma)
+            eta = sigma * min(1, sigma) * rng.uniform(0.7, 2)
+
+            def value(step, c=c, y=y, sigma=sigma, rate=rate):
+                x = np.arange(-20 * sigma - 8, 20 * sigma + 8, step)
+                log_q, loss, _ = lifted(sigma, rate, 0.0, x)
+                return step * np.exp(log_q + (1 + c + 1j * y) * loss).sum()
+
+            fine = min(0.05 * sigma, 0.1 * sigma**2)
+            theta = np.linspace(0.01, 3.13, 300)
+            log = (sigma * theta) ** 2 / 2 + y * theta + min(0, 1 + c) * np.log(np.cos(theta / 2))
+            bound = np.exp(log) * 2 / np.expm1(decay * np.pi * sigma**2 * theta / eta)
+            whole = abs(np.exp(np.log(value(fine, y=0).real)))
+            at_most(abs(value(eta) - value(fine)), whole * bound.min(), atol=1e-13 * whole)
+
+    check(2.0)
+    must_fail(check, 2.6)
+
+
+@pytest.mark.slow
+def test_jumps_are_counted():
+    """Three rounds of random pairs whose outcomes jump with random probabilities, then noise."""
+    rng, k, size, count = np.random.default_rng(9), 3, 3, 1200
+    p, q = laws(10, count, size)
+    jump = rng.random((count, size)) ** 3
+    c, epsilon = rng.uniform(0.3, 2, count), rng.uniform(0, 1, count)
+    period, mu = rng.uniform(4, 12, count), rng.uniform(0.8, 2.0, count)
+    loss = np.log(p / q)
+
+    def gauss(e):
+        m = mu[:, None]
+        return ndtr(m / 2 - e / m) - np.exp(e) * ndtr(-m / 2 - e / m)
+
+    def exact(j):
+        """delta_j, outcome by outcome: every triple, every way in which j of the three jump."""
+        total = np.zeros(count)
+        for triple in np.ndindex(*[size] * k):
+            given = gauss(epsilon[:, None] - loss[:, list(triple)].sum(1, keepdims=True))[:, 0]
+            for jumped in np.ndindex(*[2] * k):
+                if sum(jumped) == j:
+                    shares = [
+                        jump[:, x] if flag else 1 - jump[:, x]
+                        for x, flag in zip(triple, jumped, strict=True)
+                    ]
+                    total += given * np.prod(p[:, list(triple)].T * shares, axis=0)
+        return total
+
+    def moments(z, j, ways):
+        F, J = (
+            (p[:, None] * share[:, None] * np.exp(z[..., None] * loss[:, None])).sum(-1)
+            for share in (1 - jump, jump)
+        )
+        return ways * F ** (k - j) * J**j * np.exp(0.5 * mu[:, None] ** 2 * z * (z + 1))
+
+    def on_its_line(j, ways, aliases=1.0):
+        y = 2 * np.pi / period[:, None] * np.arange(-200, 201)
+        z = c[:, None] + 1j * y
+        terms = moments(z, j, ways) * np.exp(-epsilon[:, None] * z) / (z * (z + 1))
+        rule, excess = terms.sum(1).real / period, 0.0
+        for rival in (0.5 * c, 1.5 * c):
+            front = moments(rival[:, None] + 0j, j, ways)[:, 0].real
+            front = front * np.exp(tilts.chernoff(rival) - rival * epsilon)
+            rho = np.exp(-np.abs(rival - c) * period)
+            excess = excess + front * rho / (1 - rho)
+        at_most(exact(j), rule, atol=1e-13)
+        at_most(rule, exact(j) + aliases * excess, atol=1e-13)
+
+    parts = [exact(j) for j in range(k + 1)]
+    whole = [moments(c[:, None] + 0j, j, comb(k, j))[:, 0].real for j in range(k + 1)]
+    M = moment(p, q, c[:, None] + 0j)[:, 0].real ** k * np.exp(0.5 * mu**2 * c * (c + 1))
+    equal(sum(whole), M, rtol=1e-12)
+    eta = (p * jump).sum(1)
+    for j in range(k + 1):
+        on_its_line(j, comb(k, j))
+        at_most(sum(parts[j + 1 :], np.zeros(count)), (k * eta) ** (j + 1) / factorial(j + 1))
+    must_fail(on_its_line, 1, 1)
+    must_fail(on_its_line, 1, comb(k, 1), aliases=0.01)
+
+
+def test_smooth_jump_off_the_real_line():
+    rng = np.random.default_rng(11)
+    u, v = rng.uniform(-8, 8, 5000), rng.uniform(-3, 3, 5000)
+
+    def check(exponent):
+        at_most(np.abs(ndtr(u + 1j * v)), np.exp(exponent * v**2) * ndtr(u), rtol=1e-11)
+
+    check(0.5)
+    must_fail(check, 0.4)
+
+
+def cells(name):
+    """The code cells of a page."""
+    page = lint.Page.read(ROOT / "chapters" / f"{name}.md")
+    return ["\n".join(lines) for _, lines in page.cells()]
+
+
+def test_simpsons_printed_signs_are_those_of_its_text(capsys):
+    """The page's own cells: the trapezoid lies above the truth, Simpson's rule below."""
+    own = cells("accounting")
+
+    def check(rounds=10_000):
+        space = {"np": np, "run": dp.subsample(dp.gaussian(4.0), 0.01).compose(10_000)}
+        for start in ("def cumulant", "K, epsilon =", "def trapezoid"):
+            (cell,) = (cell for cell in own if cell.startswith(start))
+            exec(cell, space)
+        space["K"] = space["cumulant"](4.0, 0.01, rounds)
+        (cell,) = (cell for cell in own if "simpson_rule =" in cell)
+        capsys.readouterr()
+        exec(cell, space)
+        printed = ast.literal_eval(capsys.readouterr().out.strip())
+        holds([value[0] == sign for value, sign in zip(printed, "+-", strict=True)])
+
+    check()
+    must_fail(check, 9_000)  # a function that reads another K than the truth was made with
+
+
+@pytest.mark.parametrize("name", ["renyi-dp", "accounting", "jumps"])
+def test_functions_read_no_overwritten_name(name):
+    def overwritten(sources):
+        written, read = {}, set()
+        for number, source in enumerate(sources):
+            tree = ast.parse(source)
+            functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.Lambda)]
+            own_scope = ast.FunctionDef | ast.Lambda | ast.GeneratorExp | ast.ListComp
+            scopes = [n for n in ast.walk(tree) if isinstance(n, own_scope)]
+            inside = {id(m) for n in scopes for m in ast.walk(n) if m is not n}
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    if id(node) not in inside:
+                        written.setdefault(node.id, set()).add(number)
+                elif isinstance(node, ast.FunctionDef):
+                    written.setdefault(node.name, set()).add(number)
+            for node in functions:
+                if id(node) not in inside:  # what an inner function reads counts with the outer one
+                    names = [m for m in ast.walk(node) if isinstance(m, ast.Name)]
+                    local = {m.id for m in names if isinstance(m.ctx, ast.Store)}
+                    local |= {m.arg for m in ast.walk(node) if isinstance(m, ast.arg)}
+                    read |= {m.id for m in names} - local
+        return {name for name, where in written.items() if len(where) > 1 and name in read}
+
+    sources = cells(name)
+    assert overwritten(sources) == set()
+    planted = ["x = 1\ndef f():\n    return x", "x = 2"]
+    assert overwritten(planted) == {"x"}
+
+
+@claim("X-pinch")
+def test_a_pinch_raises_delta_by_at_most_the_density():
+    """Random finite pairs, atoms at epsilon included, with pinches of all sizes."""
+    rng = np.random.default_rng(23)
+    p, q = laws(24, 4000, 4)
+    loss = np.log(p / q)
+    epsilon = np.where(rng.random(4000) < 0.3, loss[:, 0], rng.uniform(-1, 2, 4000))
+    eta = 10 ** rng.uniform(-3, 0.5, 4000)
+
+    def normal(x):  # the density of the pinch's loss
+        return np.exp(-0.5 * (x / eta - eta / 2) ** 2) / (eta * np.sqrt(2 * np.pi))
+
+    def pinched(epsilon):
+        """Each loss followed by a Gaussian release of this mu."""
+        total = 0.0
+        for one, of_p in zip(loss.T, p.T, strict=True):
+            a = eta / 2 - (epsilon - one) / eta
+            total = total + of_p * (ndtr(a) - np.exp(epsilon - one) * ndtr(a - eta))
+        return total
+
+    truth, above = profile(p, q, epsilon), pinched(epsilon)
+    density = sum(w * normal(epsilon - one) for one, w in zip(loss.T, p.T, strict=True))
+    at_most(truth, above, atol=1e-13)
+
+    def check(share, growth=0.125):
+        at_most(above - share * eta**2 * np.exp(growth * eta**2) * density, truth, atol=1e-13)
+
+    check(1.0)
+    must_fail(check, 0.5)
+    must_fail(check, 0.9, growth=0.0)
+    period, c = rng.uniform(0.5, 6, 4000), rng.uniform(-0.9, 3, 4000)
+    z = c[:, None] + 2j * np.pi / period[:, None] * np.arange(-60, 61)
+    wide = (eta > 0.6) & (eta * 60 / period > 1.5)  # so that 60 nodes reach the end
+    noise = np.exp(0.5 * eta[:, None] ** 2 * z * (z + 1) - epsilon[:, None] * z)
+    rule = (moment(p, q, z) * noise).sum(1).real / period
+    at_most(density[wide], rule[wide], rtol=1e-9)
+    must_fail(at_most, density[wide], 0.99 * rule[wide], rtol=1e-9)
+
+
+def test_a_lattice_needs_one_period():
+    """`accounting-lattice`: N nodes are the endless sum, on both lines."""
+    rng = np.random.default_rng(25)
+    for _ in range(300):
+        d, count = rng.uniform(0.1, 2), int(rng.integers(3, 30))
+        first, size = rng.uniform(-3, 0), int(rng.integers(2, 9))
+        loss, p = first + d * np.arange(size), rng.dirichlet(np.ones(size))
+        epsilon, c = (
+            rng.uniform(-2, 3),
+            float(rng.choice([rng.uniform(0.1, 2), -rng.uniform(0.1, 0.9)])),
+        )
+        place = first + d * (np.floor((epsilon - first) / d) + 1)
+        z = c + 2j * np.pi * np.arange(count) / (count * d)
+        M = np.exp(np.multiply.outer(z, loss)) @ p
+
+        def folded(left, z=z, M=M, d=d, place=place, c=c):
+            kernel = 1 / (1 - np.exp(-d * z)) - np.exp(-left) / (1 - np.exp(-d * (z + 1)))
+            return np.sign(c) * (M * np.exp(-place * z) * kernel).mean().real
+
+        m = count * d * np.arange(-60, 61)
+        gap = loss[:, None] - epsilon - m
+        if c > 0:
+            terms = np.where(
+                gap > 0, np.exp(np.where(gap > 0, c * m, 0)) * -np.expm1(-gap.clip(0)), 0
+            )
+        else:
+            terms = np.exp(np.minimum(-gap, 0) + c * m)
+        endless = (p @ terms).sum()
+        decay = min(abs(c), 1 + c) if c < 0 else c
+        if 1e-3 < endless < 1e6 and decay * 60 * count * d > 60:
+            equal(folded(place - epsilon), endless, rtol=1e-8, atol=1e-10)
+            must_fail(equal, 1.001 * folded(place - epsilon), endless, rtol=1e-8, atol=1e-10)

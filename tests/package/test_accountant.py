@@ -1,0 +1,428 @@
+"""The accountant through its public calls: references, exact sums, closed forms, and its own laws.
+
+Each law is a ``check`` that is also run against a planted mistake, which it must catch.
+"""
+
+import inspect
+import itertools
+import json
+import math
+import pathlib
+import warnings
+
+import numpy as np
+import pytest
+from scipy import integrate
+from scipy.stats import binom, norm
+
+import dpnotes as dp
+from conftest import ROOT
+from evidence import at_most, equal, holds, must_fail
+
+DATA = ROOT / "tests" / "data"
+ROWS = json.loads((DATA / "accounting_reference.json").read_text())["rows"]
+CURVES = [row for row in ROWS if not row["what"].startswith(("calibrate", "renyi"))]
+MIXTURES = json.loads((DATA / "mixture_reference.json").read_text())["rows"]
+MADE = {
+    "gauss": dp.gaussian,
+    "sgd": lambda sigma, rate: dp.subsample(dp.gaussian(sigma), rate),
+    "lap": dp.laplace,
+    "slap": lambda scale, rate: dp.subsample(dp.laplace(scale), rate),
+    "rr": dp.randomized_response,
+    "fin": dp.finite,
+    "sfin": lambda p, q, rate: dp.subsample(dp.finite(p, q), rate),
+    "dl": dp.discrete_laplace,
+    "dg": dp.discrete_gaussian,
+    "sdg": lambda sigma, rate: dp.subsample(dp.discrete_gaussian(sigma), rate),
+    "subg": lambda sigma, rate: dp.subsample_substitution(dp.gaussian(sigma), rate),
+}
+PAIR, SKEW = ([0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), ([0.6, 0.3, 0.1], [0.7, 0.1, 0.2])
+LEAK, LOST = ([0.4, 0.2, 0.4], [0.9, 0.1, 0.0]), ([0.9, 0.1, 0.0], [0.5, 0.2, 0.3])
+EPSILONS = np.array([0.0, 0.05, 0.3, 1.0, 1.7, 3.0])
+RUNS = {  # one for every method, and mixtures of them
+    "one step": dp.gaussian(1.2),
+    "coins": dp.randomized_response(0.4).compose(300),
+    "listed": dp.finite(*SKEW).compose(6),
+    "leaking": dp.finite(*LEAK).compose(2),
+    "smooth": dp.subsample(dp.gaussian(0.8), 0.05).compose(200),
+    "pinched": dp.laplace(1.2).compose(3),
+    "mixed": dp.gaussian(2.0) + dp.laplace(1.5) + dp.subsample(dp.gaussian(1.0), 0.1).compose(20),
+    "leak and noise": dp.finite(*LEAK) + dp.gaussian(1.5),
+    "substituted": dp.subsample_substitution(dp.gaussian(1.0), 0.05).compose(100),
+}
+every_run = pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+
+
+@pytest.fixture(autouse=True)
+def _silent():
+    """No answer comes with a warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+def loss_of(row):
+    """The PrivacyLoss of a reference row."""
+    kind, k = row["what"], row["k"]
+    if kind == "randomized response":
+        return dp.randomized_response(row["epsilon"]).compose(k)
+    if kind == "laplace":
+        return dp.laplace(row["scale"]).compose(k)
+    if kind == "gaussian":
+        return dp.gaussian(row["sigma"]).compose(k)
+    loss = dp.subsample(dp.gaussian(row["sigma"]), row["rate"]).compose(k)
+    return loss + dp.laplace(row["scale"]) if kind.startswith("laplace +") else loss
+
+
+def composed(parts):
+    """The PrivacyLoss of a list of [name, arguments, rounds]."""
+    losses = [MADE[name](*arguments).compose(k) for name, arguments, k in parts]
+    return sum(losses[1:], losses[0])
+
+
+# ---------------------------------------------------------------- references
+
+
+@pytest.mark.parametrize("row", CURVES, ids=lambda row: row.get("id", row["what"]))
+def test_reference(row):
+    """A value of 25 digits lies in the interval, and that is narrow. It is wide where sampling is
+    rare, and far out, where tails are so far below the integrand that its round-off is seen."""
+    loss, truth = loss_of(row), row["value"]
+
+    def check(interval):
+        low, high = interval
+        holds(low <= truth <= high * (1 + 2e-16), "the truth lies in the interval")
+        if row["k"] * row.get("rate", 1.0) >= 5 and row["delta"] > 1e-20:
+            holds(high - low <= 1e-6 * truth, "the interval is narrow")
+
+    found = loss.epsilon_interval(row["delta"])
+    check(found)
+    if found[1] - found[0] < 1e-3 * truth:
+        must_fail(check, [1.002 * end for end in found])
+    low, high = loss.delta_interval(truth)
+    holds(low * (1 - 1e-9) <= row["delta"] + 1e-290, "delta at this epsilon")
+
+
+@pytest.mark.parametrize("first", range(0, len(MIXTURES), 10))
+def test_mixtures(first):
+    """Enclosures of two engines with different methods intersect."""
+    for row in MIXTURES[first : first + 10]:
+
+        def check(interval, row=row):
+            holds(interval[0] <= row["high"] and row["low"] <= interval[1], row["parts"])
+
+        loss = composed(row["parts"])
+        interval = loss.delta_interval(row["epsilon"])
+        check(interval)
+        if interval[1] - interval[0] < 1e-3 * interval[1]:
+            must_fail(check, [1.002 * end for end in interval])
+
+
+def test_renyi_and_calibration_references():
+    for row in ROWS:
+        if row["what"].startswith("renyi"):
+            step = dp.subsample(dp.gaussian(row["sigma"]), row["rate"])
+            equal(step.renyi(row["alpha"]), row["value"], rtol=1e-12)
+        if row["what"].startswith("calibrate"):
+
+            def family(s, row=row):
+                step = dp.gaussian(s)
+                return dp.subsample(step, row["rate"]).compose(row["k"]) if "k" in row else step
+
+            found = dp.calibrate(family, row["epsilon"], row["delta"])
+            equal(found, row["value"], rtol=1e-10)
+
+
+# ---------------------------------------------------------------- all outcomes, one by one
+
+
+def all_outcomes(*pairs):
+    """Both laws of finite pairs run one after the other."""
+    laws = np.array([[1.0], [1.0]])
+    for p, q in pairs:
+        laws = np.array([np.outer(a, b).ravel() for a, b in zip(laws, (p, q), strict=True)])
+    return laws
+
+
+def worse_delta(laws, epsilon):
+    p, q = laws
+    ways = [np.maximum(a - math.exp(epsilon) * b, 0).sum() for a, b in ((p, q), (q, p))]
+    return max(ways)
+
+
+@pytest.mark.parametrize("pairs", [[PAIR] * 4, [SKEW] * 3 + [PAIR] * 2, [LEAK] * 3, [LEAK, LOST]])
+def test_finite_pairs(pairs):
+    laws = all_outcomes(*pairs)
+    run = sum((dp.finite(*pair) for pair in pairs[1:]), dp.finite(*pairs[0]))
+
+    def check(run):
+        for epsilon in EPSILONS:
+            truth = worse_delta(laws, epsilon)
+            equal(run.delta(epsilon), truth, rtol=1e-11, atol=1e-15)
+            low, high = run.delta_interval(epsilon)
+            holds(low * (1 - 1e-14) <= truth <= high * (1 + 1e-14) + 1e-16, "delta's interval")
+            if 0 < truth < 1 and epsilon > 0 and truth < run.delta(0.0):
+                back = run.epsilon_interval(truth)
+                beyond = back[1] == math.inf or run.delta(back[1]) < truth * (1 + 1e-9)
+                holds(back[0] <= epsilon * (1 + 1e-9) and beyond, "epsilon's interval")
+
+    check(run)
+    must_fail(check, run + dp.finite(*pairs[0]))
+
+
+def test_infinite_losses_stay():
+    """Their chance is the least delta, at every epsilon, beside any noise."""
+    run = dp.finite(*LEAK).compose(3) + dp.subsample(dp.gaussian(1.0), 0.1).compose(20)
+    chance = 1 - 0.6**3
+    equal(run.delta(200.0), chance, rtol=1e-12)
+    holds(run.epsilon(chance * (1 - 1e-9)) == math.inf, "no epsilon for less")
+    holds(run.epsilon(chance * (1 + 1e-6)) < 200, "an epsilon for more")
+    holds(dp.finite([1.0, 0.0], [0.0, 1.0]).delta(5.0) == 1.0, "disjoint laws")
+
+
+# ---------------------------------------------------------------- closed forms
+
+
+@pytest.mark.parametrize("epsilon, k", [(0.1, 1000), (1.0, 40), (1e-4, 10**8), (0.5, 2)])
+def test_coins_are_a_binomial_sum(epsilon, k):
+    run = dp.randomized_response(epsilon).compose(k)
+    heads = 1 / (1 + math.exp(-epsilon))
+    spread = epsilon * math.sqrt(k)
+
+    def check(run):
+        for target in np.array([0.1, 0.7, 2.0, 4.0]) * spread:
+            least = math.floor((target / epsilon + k) / 2) + 1
+            count = np.arange(least, min(k, least + int(40 * math.sqrt(k)) + 40) + 1)
+            gain = -np.expm1(np.minimum(target - (2 * count - k) * epsilon, 0.0))
+            truth = float(binom.pmf(count, k, heads) @ gain) if least <= k else 0.0
+            equal(run.delta(target), truth, rtol=1e-8, atol=1e-300)
+
+    check(run)
+    must_fail(check, dp.randomized_response(1.001 * epsilon).compose(k))
+
+
+def test_two_laplace_steps_are_an_integral():
+    """delta of two steps is the mean of one step's delta over the loss of the other."""
+    scale, one = 1.3, dp.laplace(1.3)
+    end = 1 / scale
+
+    def tail(e):
+        return max(-math.expm1((e - end) / 2), 0.0) if e > -end else 1 - math.exp(e)
+
+    def check(run):
+        for epsilon in (0.1, 0.8, 1.5):
+            inner = integrate.quad(
+                lambda s, e=epsilon: math.exp((s - end) / 2) / 4 * tail(e - s), -end, end,
+                points=[epsilon - end], epsabs=1e-13,
+            )[0]  # fmt: skip
+            truth = inner + tail(epsilon - end) / 2 + math.exp(-end) / 2 * tail(epsilon + end)
+            low, high = run.delta_interval(epsilon)
+            holds(low <= truth * (1 + 1e-10) and truth * (1 - 1e-10) <= high, "encloses")
+            holds(high - low < 1e-6 * high, "narrow")
+
+    check(one.compose(2))
+    must_fail(check, one + dp.laplace(1.301))
+
+
+@pytest.mark.parametrize("sigma, rate", [(0.5, 0.2), (1.0, 1e-3), (20.0, 0.9)])
+def test_renyi_of_integer_order_is_a_binomial_sum(sigma, rate):
+    """Mixture against noise (Mironov et al. 2019), the worse direction."""
+    order = np.arange(2, 13)
+    sums = [
+        sum(math.comb(a, j) * (1 - rate) ** (a - j) * rate**j * math.exp((j * j - j) / 2 / sigma**2)
+            for j in range(a + 1))
+        for a in order.tolist()
+    ]  # fmt: skip
+    step = dp.subsample(dp.gaussian(sigma), rate)
+    equal(step.renyi(order), np.log(sums) / (order - 1), rtol=1e-7, atol=1e-15)
+    equal(step.compose(7).renyi(order), 7 * step.renyi(order))
+    must_fail(equal, step.renyi(order + 0.01), np.log(sums) / (order - 1), rtol=1e-4)
+
+
+def test_sampled_laplace_beside_its_integral():
+    """Renyi divergences of both directions, and the mean."""
+    scale, rate, alpha = 0.7, 0.2, 3.5
+    step, end = dp.subsample(dp.laplace(scale), rate), 1 / scale
+
+    def ratio(u):
+        return 1 - rate + rate * math.exp(u)
+
+    def moment(power):
+        inner = integrate.quad(
+            lambda u: math.exp(-(u + end) / 2) / 4 * ratio(u) ** power, -end, end, epsabs=1e-14
+        )[0]
+        return inner + ratio(-end) ** power / 2 + math.exp(-end) / 2 * ratio(end) ** power
+
+    both = [math.log(moment(power)) / (alpha - 1) for power in (alpha, 1 - alpha)]
+    equal(step.renyi(alpha), max(both), rtol=1e-9)
+    must_fail(equal, step.renyi(alpha), min(both), rtol=1e-9)
+
+
+# ---------------------------------------------------------------- laws that all answers obey
+
+
+@every_run
+def test_delta_falls_and_epsilon_undoes_it(run):
+    values = run.delta(EPSILONS)
+    low, high = run.delta_interval(EPSILONS)
+    holds((0 <= low) & (low <= values) & (values <= high) & (high <= 1), "low, value, high")
+    at_most(values[1:], values[:-1], rtol=1e-9)
+    power = np.exp(EPSILONS)  # delta is convex in e^epsilon
+    chord = np.interp(power[1:-1], power[::2], values[::2])
+    at_most(values[1:-1:2], chord[::2], rtol=1e-6)
+    inside = (values < values[0]) & (values > run.delta(200.0) * (1 + 1e-9) + 1e-250)
+
+    def check(epsilon):
+        found = epsilon(values[inside])
+        equal(run.delta(found), values[inside], rtol=1e-5)
+
+    check(run.epsilon)
+    if inside.any():
+        must_fail(check, lambda delta: run.epsilon(np.minimum(1.1 * delta, 1.0)))
+
+
+@every_run
+def test_arrays_are_answered_like_numbers(run):
+    epsilon, delta = np.linspace(0, 4, 23), np.geomspace(1e-9, 0.3, 17)
+    for call, interval, many in (
+        (run.delta, run.delta_interval, epsilon),
+        (run.epsilon, run.epsilon_interval, delta),
+    ):
+        low, high = interval(many)
+        one = np.array([interval(x) for x in many.tolist()]).T
+        holds((low <= one[1]) & (one[0] <= high), "the intervals intersect")
+        shaped = call(many.reshape(-1, 1))
+        holds(shaped.shape == (len(many), 1) and isinstance(call(many[0].item()), float), "shapes")
+
+
+@every_run
+def test_composition_adds(run):
+    twice = run.compose(2)
+    for other in (run + run,):
+        low, high = other.delta_interval(EPSILONS)
+        found = twice.delta_interval(EPSILONS)
+        holds((low <= found[1]) & (found[0] <= high), "k rounds are a sum")
+    at_most(run.delta(EPSILONS), twice.delta_interval(EPSILONS)[1], rtol=1e-9)
+    at_most(run.delta(EPSILONS), (run + dp.gaussian(30.0)).delta_interval(EPSILONS)[1], rtol=1e-9)
+    equal(twice.renyi([1.0, 1.5, 4.0]), 2 * run.renyi([1.0, 1.5, 4.0]), rtol=1e-10)
+
+
+@every_run
+def test_renyi_grows_and_bounds_delta(run):
+    order = np.array([1.0, 1.2, 2.0, 5.0, 20.0])
+    divergence = run.renyi(order)
+    if np.isinf(divergence).any():
+        return
+    at_most(divergence[:-1], divergence[1:], rtol=1e-11)
+    equal(run.mean(), divergence[0])
+    for alpha, xi in zip(order[1:].tolist(), divergence[1:].tolist(), strict=True):
+        bound = np.exp(np.minimum((alpha - 1) * (xi - EPSILONS), 0.0))
+        at_most(run.delta_interval(EPSILONS)[0], bound)
+
+
+@every_run
+def test_tradeoff_is_the_dual_of_the_curve(run):
+    """Each delta(e) bounds the errors; the trade-off function is as small as these bounds allow."""
+    alpha = np.array([0.01, 0.2, 0.6, 0.95])
+    error = run.tradeoff(alpha)
+    grid = np.linspace(0, 8, 400)
+    bounds = 1 - run.delta(grid) - np.multiply.outer(alpha, np.exp(grid))
+    others = np.exp(-grid) * (1 - run.delta(grid) - alpha[:, None])
+    at_most(np.maximum(bounds, others).max(axis=1), error, atol=1e-6)  # delta is the worse one
+    at_most(error, 1 - alpha, rtol=1e-12)
+    holds(run.tradeoff(1.0) == 0.0, "at level 1")
+
+
+def test_tradeoff_of_gaussian_noise():
+    alpha = np.linspace(0.001, 0.999, 77)
+    for mu in (0.1, 1.0, 4.0):
+        truth = norm.cdf(norm.ppf(1 - alpha) - mu)
+        equal(dp.gaussian(1 / mu).tradeoff(alpha), truth, rtol=1e-9, atol=1e-15)
+    must_fail(equal, dp.gaussian(1.0).tradeoff(alpha), norm.cdf(norm.ppf(1 - alpha) - 1.001))
+
+
+def test_tradeoff_of_finite_pairs():
+    """Neyman and Pearson: reject the likeliest outcomes first, the last of them by lot."""
+
+    def least_error(p, q, alpha):
+        order = np.argsort(-p / q)
+        level = np.concatenate([[0], np.cumsum(q[order])])
+        return np.interp(alpha, level, 1 - np.concatenate([[0], np.cumsum(p[order])]))
+
+    for pairs in ([PAIR] * 2, [SKEW] * 3, [PAIR, SKEW]):
+        p, q = all_outcomes(*pairs)
+        run = sum((dp.finite(*pair) for pair in pairs[1:]), dp.finite(*pairs[0]))
+        for alpha in (0.03, 0.3, 0.8):
+            truth = min(least_error(p, q, alpha), least_error(q, p, alpha))
+            equal(run.tradeoff(alpha), truth, rtol=1e-7)
+    lone = dp.subsample(dp.finite([0.45, 0.55], [0.0, 1.0]), 0.3)  # one finite loss in a direction
+    p, q = np.array([0.135, 0.865]), np.array([1e-300, 1.0])
+    equal(lone.tradeoff(0.12), least_error(p, q, 0.12), rtol=1e-12)
+
+
+# ---------------------------------------------------------------- corners
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sigma", [0.2, 1.0, 8.0])
+@pytest.mark.parametrize("rate", [1e-7, 1e-3, 0.9])
+@pytest.mark.parametrize("k", [2, 1000, 10**9])
+def test_no_setting_fails(sigma, rate, k):
+    """An enclosure, however wide."""
+    loss = dp.subsample(dp.gaussian(sigma), rate).compose(k)
+    low, high = loss.epsilon_interval(1e-9)
+    holds(0 <= low <= loss.epsilon(1e-9) <= high < math.inf, "an enclosure")
+
+
+def test_the_largest_loss_ends_the_curve():
+    for run, top in ((dp.laplace(0.5).compose(7), 14.0), (RUNS["coins"], 120.0)):
+        equal(run.epsilon(0.0), top)
+        holds(run.delta(top * (1 + 1e-12)) == 0.0, "nothing beyond")
+        near = run.epsilon_interval(1e-75)
+        holds(near[0] > top * (1 - 1e-9), "next to it")
+        at_most(run.delta(top * (1 - 1e-9)), 1e-9 * top * 1.01)
+
+
+def test_far_out_and_certain():
+    run = dp.subsample(dp.gaussian(1e4), 1e-10).compose(2)
+    holds(run.delta_interval(0.5)[1] < 1e-280, "far out")
+    holds(dp.gaussian(0.01).epsilon(1e-300) > 8000, "a tiny delta")
+    low, high = dp.randomized_response(0.25).compose(10**6).delta_interval(1.0)
+    holds(1 - 1e-9 < low <= high == 1.0, "certain")
+    holds(
+        dp.gaussian(1.0).epsilon(1.0) == 0.0 and dp.laplace(1.0).epsilon(0.9) == 0.0, "no epsilon"
+    )
+
+
+def test_different_steps_in_any_order():
+    """A schedule lies between its extremes; the order does not matter."""
+    steps = [dp.subsample(dp.gaussian(1.0 + 0.01 * j), 0.01).compose(25) for j in range(20)]
+    forward, backward = sum(steps[1:], steps[0]), sum(steps[-2::-1], steps[-1])
+    equal(forward.epsilon(1e-6), backward.epsilon(1e-6), rtol=1e-10)
+    ends = [dp.subsample(dp.gaussian(s), 0.01).compose(500).epsilon(1e-6) for s in (1.19, 1.0)]
+    holds(ends[0] < forward.epsilon(1e-6) < ends[1], "between")
+
+
+def test_sampling_substitutes_amplify():
+    step = dp.gaussian(1.0)
+    curves = [dp.subsample_substitution(step, rate).delta(EPSILONS) for rate in (0.01, 0.3, 1.0)]
+    for smaller, larger in itertools.pairwise(curves):
+        at_most(smaller, larger, rtol=1e-9)
+    inner = np.log1p(np.expm1(EPSILONS) / 0.3)  # Balle, Barthe and Gaboardi 2018, Theorem 2
+    equal(curves[1], 0.3 * step.delta(inner), rtol=1e-9, atol=1e-15)
+
+
+def test_public_calls_have_type_hints():
+    """And the package says so (PEP 561)."""
+
+    def check(calls):
+        for call in calls:
+            signature = inspect.signature(call)
+            names = [p for name, p in signature.parameters.items() if name != "self"]
+            assert all(p.annotation is not p.empty for p in names), call
+            assert signature.return_annotation is not signature.empty, call
+
+    methods = [f for name, f in vars(dp.PrivacyLoss).items() if not name.startswith("_")]
+    check([dp.calibrate, dp.PrivacyLoss.__add__, *methods])
+    must_fail(check, [lambda epsilon: epsilon])
+    assert (pathlib.Path(dp.__file__).parent / "py.typed").exists()

@@ -1,0 +1,180 @@
+"""The book as a course, in the built site: route, times, hints, plan, marks, explained links."""
+
+import itertools
+import re
+
+import pytest
+import yaml
+from lxml import html
+
+import course
+import slides
+import volume
+from machine import ROOT, SITE
+from volume import has_class, text_of
+
+TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+NUMBERED = [
+    entry["file"] for part in TOC["parts"] if part.get("numbered") for entry in part["chapters"]
+]
+BUILT = [name for name in NUMBERED if (SITE / f"{name}.html").exists()]
+LONGEST = 90  # minutes of a first reading
+every_chapter = pytest.mark.parametrize("name", BUILT)
+
+
+def page(name):
+    return html.parse(str(SITE / f"{name}.html"), html.HTMLParser(encoding="utf-8")).getroot()
+
+
+def source(name):
+    return (ROOT / f"{name}.md").read_text(encoding="utf-8")
+
+
+@every_chapter
+def test_a_chapter_says_its_minutes_and_no_first_reading_is_longer_than_one_sitting(name):
+    said = text_of(page(name).find_class("course-minutes")[0])
+    assert 0 < int(re.search(r"about (\d+) minutes", said)[1]) <= LONGEST
+
+
+@pytest.mark.parametrize(("name", "following"), list(itertools.pairwise(NUMBERED)))
+def test_a_chapter_ends_with_the_next_step_and_why(name, following):
+    last = source(name).rstrip().splitlines()[-1]
+    assert re.match(rf"\*\*Next:\*\* {{doc}}`{following.split('/')[-1]}`, because \w.+\.$", last)
+    if {name, following} <= set(BUILT):
+        asked = text_of(page(name).find_class("next-question")[0])
+        assert asked.endswith("?") and asked in text_of(page(following).find(".//article"))
+
+
+def test_the_map_shows_every_chapter_with_its_minutes_and_needs():
+    chapters = page("chapters/intro").xpath(f"//*[{has_class('course-map')}]//li")
+    links = [item.find("./p/a").get("href") for item in chapters]
+    assert {f"{name.split('/')[-1]}.html" for name in BUILT} <= set(links)
+    for item in chapters:
+        question, facts = map(text_of, item.findall("./p"))
+        assert "?" in question and re.match(r"\d+ minutes.* · needs ", facts)
+
+
+def test_the_plan_shows_every_section_of_a_first_reading_or_leaves_it_to_read():
+    """Also the exercises that it names are there."""
+    dates = course.plan()
+    assert len(dates) == 24
+    shown, asked = {}, set()
+    for date in dates:
+        for name, sections in date["show"].items():
+            shown.setdefault(f"chapters/{name}", set()).update(sections)
+        shown[f"chapters/{name}"] |= set(date.get("read", ()))
+        text = "".join(source(f"chapters/{name}") for name in date["show"])
+        asked |= {(title, title in text) for title in date["class"]}
+    assert all(there for _, there in asked), asked
+    for name, planned in shown.items():
+        titles = re.findall(r"^## (.+)$", source(name), re.M)
+        left = [t for t in titles if t not in planned and t not in course.UNCOUNTED]
+        assert not left or name.endswith(("floating-point", "auditing")), (name, left)
+
+
+def test_a_date_has_a_deck_of_its_sections_only():
+    pages = {one.name: one for one in volume.read(SITE)}
+    made = slides.of_date({"show": {"pure-dp": ["The promise"]}, "class": ["Rounding"]}, pages)
+    assert {slide.heading for slide in made} == {"", "The promise", "Exercises"}
+    assert [text_of(item) for item in made[-1].parts[0]] == ["Rounding"]
+
+
+@pytest.fixture
+def tab(browser, address):
+    context = browser.new_context(viewport={"width": 360, "height": 780}, has_touch=True)
+    tab = context.new_page()
+    tab.goto(f"{address}/chapters/pure-dp.html")
+    yield tab
+    context.close()
+
+
+def test_what_was_read_is_kept_shown_and_forgotten(tab, address):
+    tab.locator("#the-promise > :last-child").scroll_into_view_if_needed()
+    tab.locator('#the-promise > h2[data-kept="✓"]').wait_for()
+    question = tab.locator("details.question").first
+    question.locator("summary").click()
+    question.get_by_label("I had this right").check()
+    solution = tab.locator("details.solution").first
+    solution.locator("summary").click()
+    tab.reload()
+    assert question.get_attribute("data-kept") == "✓"
+    assert solution.get_attribute("data-kept") == "opened"
+    tab.goto(f"{address}/chapters/intro.html")
+    entry = tab.locator('.course-map a[href="pure-dp.html"]').first
+    assert re.match(r"1/\d+ here last", entry.get_attribute("data-kept"))
+    tab.get_by_role("button", name="Forget").click()
+    assert entry.get_attribute("data-kept") is None
+    assert tab.evaluate("localStorage.getItem('dpnotes-course')") is None
+
+
+def faults(tab):
+    """What axe finds in the statement that is shown."""
+    tab.add_script_tag(path=ROOT / "node_modules" / "axe-core" / "axe.min.js")
+    return tab.evaluate("axe.run('.explanation').then((result) => result.violations)")
+
+
+def test_a_reference_shows_its_statement_to_tap_focus_and_hover(tab):
+    link = tab.locator("a.explains[href='#f-3.6'], a.explains[href='#t-laplace']").last
+    box = tab.locator(".explanation")
+    link.tap()
+    box.wait_for()
+    assert "Theorem" in box.inner_text() and "Go there" in box.inner_text()
+    wide = box.bounding_box()
+    assert wide["x"] >= 0 and wide["x"] + wide["width"] <= 360
+    tab.keyboard.press("Escape")
+    assert not box.count()
+    link.hover()
+    box.wait_for()
+    tab.keyboard.press("Escape")
+    before = tab.url
+    link.focus()
+    tab.keyboard.press("Shift+Tab")
+    tab.keyboard.press("Tab")
+    box.wait_for()
+    assert tab.url == before
+    assert not faults(tab)
+
+
+def test_the_first_use_of_a_word_explains_itself_from_another_page(tab):
+    link = tab.locator("a.explains[href^='notation.html#term-']").first
+    word = link.inner_text()
+    link.tap()
+    box = tab.locator(".explanation")
+    box.wait_for()
+    assert box.inner_text().lower().startswith(word.lower())
+    assert not faults(tab)
+
+
+def test_each_exercise_has_a_hint_before_its_solution():
+    for name in [*NUMBERED, "chapters/more-tails", "chapters/jumps"]:
+        text = source(name)
+        kinds = re.findall(r"\{exercise-start\}|\{exercise\}|\{solution-start\}|\} Hint\n", text)
+        bare = ["hint" if "Hint" in kind else kind[1:4] for kind in kinds]
+        assert bare == ["exe", "hint", "sol"] * (len(bare) // 3), name
+
+
+def test_the_book_asks_sixty_questions_and_answers_them():
+    asked = [
+        block
+        for name in NUMBERED
+        for block in re.findall(r":{3,}\{admonition\} Question: (.*?)\n:{3,}\n", source(name), re.S)
+    ]
+    assert len(asked) >= 60
+    for block in asked:
+        title, *answer = block.splitlines()
+        assert title.endswith("?") and answer[0] == ":class: dropdown question" and answer[1:], (
+            title
+        )
+
+
+def test_a_sheet_is_handed_out_when_the_pages_that_it_needs_were_shown():
+    titles, out = set(), set()
+    for date in course.plan():
+        titles |= {
+            re.search(r"^# (.+)$", source(f"chapters/{name}"), re.M)[1] for name in date["show"]
+        }
+        for sheet in re.findall(r"(\w+) out", date.get("sheet", "")):
+            pages = re.search(r"\*\*Pages\*\* \|(.+)\|", source(f"assignments/{sheet}"))[1]
+            assert set(re.findall(r"\*(.+?)\*", pages)) - {"More tails"} <= titles, sheet
+            out.add(sheet)
+    assert out == {path.stem for path in (ROOT / "assignments").glob("*.md")}
