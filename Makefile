@@ -3,7 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 BUILT := _build/html/.built
-SOURCES := $(shell git ls-files _config.yml _toc.yml chapters dpnotes ledger site tests/claims ':(glob)tests/*.py' package-lock.json 2>/dev/null)
+SOURCES := $(shell git ls-files _config.yml _toc.yml chapters dpnotes ledger site tests/claims ':(glob)tests/*.py' \
+  ':(glob)assignments/*.md' assignments/grader package-lock.json 2>/dev/null)
 PORT ?= 8000
 # Small matrices: more threads would only get into each other's way, and could change last digits.
 export OMP_NUM_THREADS = 1
@@ -13,8 +14,8 @@ export PYTHONDONTWRITEBYTECODE =
 ASSIGNMENTS ?= assignments
 GRADER = $(BIN)/python -m assignments.grader
 
-# a file's tests share what is slow to start, so that they stay in one process
-PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# half of the tests, in their order, for each process; who is done first takes of the other's
+PYTEST = $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # a busy machine may take long to start a kernel
 NBVAL = -p tests.quick_nbval -p nbval --nbval --nbval-current-env --nbval-kernel-startup-timeout=900
@@ -23,25 +24,29 @@ NBVAL = -p tests.quick_nbval -p nbval --nbval --nbval-current-env --nbval-kernel
   gradescope pins newest sbom clean
 
 help:
-	@echo "make book     build the site into _build/html, every notebook executed"
-	@echo "make serve    serve it on http://127.0.0.1:$(PORT)"
-	@echo "make offline-zip  the built site as a zip, to be read and run without network"
-	@echo "make lab      open the chapters as notebooks in JupyterLab"
-	@echo "make pdf      the whole book as one tagged PDF, _build/dpnotes.pdf (printed by Chromium)"
-	@echo "make epub     the whole book for a reader's device, _build/dpnotes.epub"
-	@echo "make slides   a lecture deck for each chapter, _build/slides/index.html"
-	@echo "make quick    the quick tests of the package and of the claims, in a minute"
-	@echo "make test     build if needed (which tests the claims), then every check but the longest"
-	@echo "make thorough build if needed, then every check there is"
-	@echo "make bench    time and accuracy beside other libraries (installs them under .bench)"
-	@echo "make attack   thousands of random mechanisms against oracles (N=5000 SEED=... to repeat)"
-	@echo "make mutants  do the tests notice small changes of the code? (hours; ROOM=composition: one room)"
-	@echo "make assignments                               write and check the student versions"
-	@echo "make grade HW=laplace SUBMISSIONS=in OUT=out   grade a folder of submissions"
-	@echo "make gradescope HW=laplace OUT=laplace.zip     an autograder for Gradescope"
-	@echo "make pins     choose the versions again (FLAGS=--upgrade: the newest), with their hashes"
-	@echo "make newest   does all this still work with today's releases? (a report, nothing is changed)"
-	@echo "make sbom     everything that is installed, as CycloneDX, into _build/sbom.json"
+	@echo "For everybody"
+	@echo "  make book         build the site into _build/html, every notebook executed"
+	@echo "  make serve        serve it on http://127.0.0.1:$(PORT)"
+	@echo "  make lab          open the chapters as notebooks in JupyterLab"
+	@echo "  make test         build if needed, then every check but the longest"
+	@echo "  make quick        the quick tests of the package and of the claims"
+	@echo "  make pdf          the whole book as one tagged PDF (printed by Chromium)"
+	@echo "  make epub         the whole book for a reader's device"
+	@echo "  make slides       a lecture deck for each chapter"
+	@echo "  make offline-zip  the built site as a zip, to be read and run without network"
+	@echo "  make assignments  write and check the student versions"
+	@echo "  make grade HW=laplace SUBMISSIONS=in OUT=out   grade a folder of submissions"
+	@echo "  make gradescope HW=laplace OUT=laplace.zip     an autograder for Gradescope"
+	@echo "For maintainers"
+	@echo "  make thorough     every check there is"
+	@echo "  make bench        time and accuracy beside other libraries (installs them under .bench)"
+	@echo "  make attack       random mechanisms against tests/oracles (N=1000 SEED=... to repeat)"
+	@echo "  make mutants      do the tests notice small changes? (ROOM=chapters/composition N=40)"
+	@echo "  make pins         choose the versions again (FLAGS=--upgrade: the newest), with hashes"
+	@echo "  make newest       does all this still work with today's releases? (a report)"
+	@echo "  make sbom         everything that is installed, as CycloneDX, into _build/sbom.json"
+	@echo "  make picture      the picture in README.md, from the built site"
+	@echo "  make clean        remove what was built"
 
 $(INSTALLED): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
@@ -87,8 +92,9 @@ test thorough: checks
 checks: $(BUILT)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	PATH=$(abspath $(BIN)):$$PATH node_modules/.bin/biome ci site
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
-	TQDM_DISABLE=1 $(PYTEST) --loadscope-reorder $(NBVAL) -q _build/jupyter_execute
+	TQDM_DISABLE=1 $(PYTEST) --dist loadfile $(NBVAL) -q _build/jupyter_execute
 	$(PYTEST) -m "$(MARKED)" --durations=20 --ignore=tests/claims tests
 
 quick: $(INSTALLED)
@@ -98,18 +104,13 @@ bench: $(INSTALLED)
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/erm.py
 
-N ?= 5000
 attack: $(INSTALLED)
-	$(BIN)/python -m tests.attack --settings $(N) $(if $(SEED),--seed $(SEED))
-
-# Beside .venv, for whoever asks; without its dependencies, of which .venv has the others.
-.mutants/mutmut:
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target .mutants \
-	  mutmut==3.8.1 libcst==1.9.0 setproctitle==1.3.8 textual==8.2.8 rich==15.0.0
+	SEED=$(or $(SEED),$(shell date +%s)) ATTACK=$(or $(N),1000) $(PYTEST) -q tests/package/test_oracles.py -k "draw or cases"
 
 .PHONY: mutants
-mutants: $(INSTALLED) .mutants/mutmut
-	PYTHONPATH=.mutants $(BIN)/python tests/mutate.py $(ROOM) $(FLAGS)
+mutants: $(INSTALLED)
+	@test -n "$(ROOM)" || { echo "make mutants ROOM=chapters/composition [N=40] [SEED=1]"; exit 1; }
+	$(BIN)/python -m tests.mutants $(ROOM) $(if $(N),--count $(N)) $(if $(SEED),--seed $(SEED))
 
 assignments: $(INSTALLED)
 	$(GRADER) build --masters $(ASSIGNMENTS)
@@ -128,11 +129,13 @@ UV = .pins/bin/uv pip compile --quiet --universal --python-version 3.11 --genera
 pins:
 	test -x .pins/bin/uv || { $(PYTHON) -m venv .pins && .pins/bin/pip install --quiet uv==0.13.9; }
 	$(UV) --custom-compile-command "make pins" requirements.in -o requirements.txt
-	$(UV) --custom-compile-command "make pins" assignments/requirements.in -c requirements.txt \
-	  -o assignments/requirements.txt
 
 newest:
 	.ci/newest
+
+.PHONY: picture
+picture: $(BUILT)
+	$(BIN)/python site/picture.py
 
 sbom: $(INSTALLED)
 	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible -o _build/sbom.json $(BIN)/python
