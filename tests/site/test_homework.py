@@ -67,11 +67,16 @@ def master():
     return masters.read(ROOT / "assignments" / "laplace.md")
 
 
+def answers(master):
+    """The cells with the master's answer to every question."""
+    given = {c.id: c.source for c in master.student.cells}
+    return [c for c in solved(master).cells if c.source != given[c.id]]
+
+
 @pytest.fixture(scope="module")
 def right(master):
     """{id: the master's answer} to every question of one assignment."""
-    given = {c.id: c.source for c in master.student.cells}
-    return {c.id: c.source for c in solved(master).cells if c.source != given[c.id]}
+    return {c.id: c.source for c in answers(master)}
 
 
 WRONG = "def respond(bits, epsilon, rng):\n    print('Grüße', len(bits))\n    return bits\n"
@@ -356,11 +361,8 @@ def test_the_notebook_to_hand_in_is_the_released_one_but_for_answers(desk, name)
     tab = begin(desk, name)
     file, _ = taken(tab, "Download to hand in")
     assert file == released(name).encode()
-    answers = solved(masters.read(ROOT / "assignments" / f"{name}.md"))
     given = json.loads(released(name))["cells"]
-    changed = [
-        c for c, g in zip(answers.cells, given, strict=True) if c.source != "".join(g["source"])
-    ]
+    changed = answers(masters.read(ROOT / "assignments" / f"{name}.md"))
     odd = "\ufeff# Größe 🎲 \u2028 </script> \\ 'x' \t\n"
     tab.evaluate(
         """(texts) => Object.entries(texts).forEach(([id, text]) => {
