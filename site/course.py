@@ -19,7 +19,7 @@ from docutils.statemachine import StringList
 from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
-from sphinx.util import logging
+from sphinx.util import docname_join, logging
 from sphinx.util.docutils import SphinxDirective
 
 import ledger
@@ -46,6 +46,11 @@ def title_of(section):
 def is_second(node):
     """Is it left out at a first reading?"""
     return isinstance(node, nodes.section) and "second-reading" in node["classes"]
+
+
+def is_question(block):
+    """A question with its folded answer."""
+    return "question" in block["classes"]
 
 
 class StarSections(SphinxTransform):
@@ -133,18 +138,20 @@ def home(env, reference):
     """The page that a reference leads to."""
     if reference.get("refdomain") == "prf":
         return getattr(env, "proof_list", {}).get(reference["reftarget"], {}).get("docname")
-    name = Path(reference["reftarget"]).name
-    return next((page for page in env.found_docs if Path(page).name == name), None)
+    page = docname_join(reference["refdoc"], reference["reftarget"])
+    return page if page in env.found_docs else None
 
 
 def needed(env, docname, doctree):
-    """The pages that a page's "You need" names."""
+    """The pages that the sentence "You need ..." of a page names."""
     said, bold = paragraph(doctree, "You need")
     if said is None:
         return []
-    after = said.children[said.index(bold) :]
-    links = [ref for part in after for ref in part.findall(addnodes.pending_xref)]
-    found = dict.fromkeys(home(env, link) for link in links)
+    found = {}
+    for part in said.children[said.index(bold) :]:
+        found |= dict.fromkeys(home(env, ref) for ref in part.findall(addnodes.pending_xref))
+        if isinstance(part, nodes.Text) and re.search(r"\.(\s|$)", part):
+            break
     return [page for page in found if page not in (None, docname)]
 
 
@@ -216,6 +223,9 @@ class DrawCourse(SphinxPostTransform):
             place.replace_self(DRAW[place["kind"]](self.app, self.env.docname))
         self.say_minutes()
         self.say_time_of_links()
+        asked = (box for box in self.document.findall(nodes.admonition) if is_question(box))
+        for number, box in enumerate(asked, 1):  # the script keeps answers by these names
+            box["ids"].append(f"question-{number}")
 
     def say_minutes(self):
         """In front of "You will"."""

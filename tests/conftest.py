@@ -9,6 +9,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy is loaded, as in the Makefile
 ROOT = Path(__file__).resolve().parent.parent
 for folder in ("tests", "site"):
     sys.path.insert(0, str(ROOT / folder))

@@ -121,7 +121,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("room", help="chapters/composition, accountant, assignments/laplace.md, …")
     parser.add_argument("tests", nargs="*", help="only these; of a master: only these questions")
-    parser.add_argument("--count", type=int, default=40)
+    parser.add_argument("--count", type=int, default=40, help="of a master all are tried")
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     if asked.room.endswith(".md"):
@@ -132,6 +132,8 @@ def main():
         return
     os.chdir(ROOT)
     files = modules(asked.room)
+    if not files or not files[0].exists():
+        sys.exit(f"ROOM must be a module or folder of dpnotes (chapters/...), got {asked.room!r}")
     tests = asked.tests or tests_of(files)
     if not passes(tests):
         sys.exit("the tests fail, or are none, before anything is changed")

@@ -5,6 +5,8 @@ const STAY = 3000; // ms that the end of a section is in view before it counts a
 const ROOT = new URL(document.documentElement.dataset.content_root || "./", location.href);
 const HERE = nameOf(location.href);
 const sections = [...document.querySelectorAll(".bd-article > section > section[id]")];
+const LATER = ".second-reading, #exercises, #in-practice, #further-reading"; // of a first reading
+const HEADER = "-90px 0px 0px 0px"; // what lies under the bar on top is not seen
 
 function nameOf(address) {
   return new URL(address, location.href).href.split(/[?#]/)[0].slice(ROOT.href.length);
@@ -25,7 +27,7 @@ function note(kind, name, wanted = true) {
   if (wanted) names.add(name);
   else names.delete(name);
   page[kind] = [...names];
-  page.sections = sections.map(({ id }) => id);
+  page.sections = sections.filter((one) => !one.matches(LATER)).map(({ id }) => id);
   all.last = HERE;
   try {
     localStorage.setItem(KEY, JSON.stringify(all));
@@ -37,10 +39,6 @@ function note(kind, name, wanted = true) {
 function progress({ sections: ids = [], read = [] } = {}) {
   const done = ids.filter((id) => read.includes(id)).length;
   return done && done === ids.length ? "✓" : done ? `${done}/${ids.length}` : "";
-}
-
-function label(fold) {
-  return fold.querySelector("summary").textContent.trim();
 }
 
 function show() {
@@ -63,7 +61,7 @@ function show() {
     else delete link.dataset.kept;
   }
   for (const fold of document.querySelectorAll("details.solution, details.question")) {
-    const text = solved.includes(label(fold)) ? "✓" : opened.includes(label(fold)) ? "opened" : "";
+    const text = solved.includes(fold.id) ? "✓" : opened.includes(fold.id) ? "opened" : "";
     if (text) fold.dataset.kept = text;
     else delete fold.dataset.kept;
   }
@@ -71,7 +69,7 @@ function show() {
 }
 
 const stays = new Map();
-const watcher = new IntersectionObserver((seen) => {
+function wait(seen) {
   for (const { target, isIntersecting } of seen) {
     clearTimeout(stays.get(target));
     const id = target.parentElement.id;
@@ -81,20 +79,21 @@ const watcher = new IntersectionObserver((seen) => {
         setTimeout(() => note("read", id), STAY),
       );
   }
-});
+}
+const watcher = new IntersectionObserver(wait, { rootMargin: HEADER });
 for (const section of sections) watcher.observe(section.lastElementChild);
 
 document.addEventListener(
   "toggle",
   ({ target: fold }) => {
     if (!fold.open || !fold.matches("details.solution, details.question")) return;
-    note("opened", label(fold));
+    note("opened", fold.id);
     if (fold.matches(".solution") || fold.querySelector(".course-solved")) return;
     const box = document.createElement("p");
     box.innerHTML = '<label><input type="checkbox" class="course-solved"> I had this right</label>';
     const check = box.querySelector("input");
-    check.checked = (load().pages[HERE]?.solved || []).includes(label(fold));
-    check.addEventListener("change", () => note("solved", label(fold), check.checked));
+    check.checked = (load().pages[HERE]?.solved || []).includes(fold.id);
+    check.addEventListener("change", () => note("solved", fold.id, check.checked));
     fold.append(box);
   },
   true,

@@ -49,9 +49,12 @@ def test_the_map_shows_every_chapter_with_its_minutes_and_needs():
     chapters = page("chapters/intro").xpath(f"//*[{has_class('course-map')}]//li")
     links = [item.find("./p/a").get("href") for item in chapters]
     assert {f"{name.split('/')[-1]}.html" for name in BUILT} <= set(links)
-    for item in chapters:
+    for item, link in zip(chapters, links, strict=True):
         question, facts = map(text_of, item.findall("./p"))
         assert "?" in question and re.match(r"\d+ minutes.* · needs ", facts)
+        assert not re.search(r"\b(that|such|now)\b[^?]*\?", question)  # it stands alone here
+        needs = [need.get("href") for need in item.findall("./p")[1].findall("a")]
+        assert set(needs) <= set(links[: links.index(link)]), "a need comes earlier in the book"
 
 
 def test_the_plan_shows_every_section_of_a_first_reading_or_leaves_it_to_read():
@@ -99,6 +102,7 @@ def test_what_was_read_is_kept_shown_and_forgotten(tab, address):
     tab.reload()
     assert question.get_attribute("data-kept") == "✓"
     assert solution.get_attribute("data-kept") == "opened"
+    assert tab.locator("details.solution[data-kept]").count() == 1
     tab.goto(f"{address}/chapters/intro.html")
     entry = tab.locator('.course-map a[href="pure-dp.html"]').first
     assert re.match(r"1/\d+ here last", entry.get_attribute("data-kept"))
