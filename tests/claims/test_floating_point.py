@@ -166,6 +166,15 @@ def test_safe_sum_draws_from_the_stated_law(sensitivity):
     assert abs(big - 1e16) < 1e12
 
 
+@claim("X-safe-sum")
+def test_the_noise_of_a_safe_sum_is_that_of_its_sensitivity():
+    for lower, upper, steps in ((0.0, 0.5, 1), (-1.5, 0.5, 3), (0.0, 0.1, 1)):  # 0.1 of 0.5 is 0
+        for seed in range(20):
+            draw, same = rng(seed), rng(seed)
+            found = dp.safe_sum([], lower=lower, upper=upper, grid=0.5, epsilon=0.3, rng=draw)
+            assert found == 0.5 * dp.discrete_laplace_mechanism(0, steps, 0.3, rng=same)
+
+
 @claim("X-exact-noise", of=0, wrong=[1])
 def test_the_binary_digits_of_the_chances(off):
     import decimal

@@ -222,7 +222,7 @@ def test_accuracies_are_the_formulas_of_the_page(change):
         equal([change(plan.threshold), change(plan.error)], [gap + slack, gap + 2 * slack])
 
 
-@claim("F-svt", "U-pmw", "U-query-release-table")
+@claim("U-pmw", "U-query-release-table")
 def test_the_noise_of_each_system_is_drawn_with_its_scale():
     """The same seed, and the scales of the page."""
     counts, epsilon, n = np.array([50.0, 30.0, 20.0]), 0.8, 100
@@ -235,34 +235,57 @@ def test_the_noise_of_each_system_is_drawn_with_its_scale():
     def shares(factor, rng):
         return counts / n + rng.laplace(0.0, factor * 2 / (n * epsilon), 3)
 
-    def mwem(factor, rng):  # a round with half of epsilon, and the start, on the mean
-        each, start = n * epsilon / 4 / factor, np.full(3, 1 / 3)
-        i = (np.abs(truth - queries @ start) * each / 2 + rng.gumbel(size=2)).argmax()
-        rest = truth[i] + rng.laplace(0.0, 1 / each) - queries[i] @ start
-        return (start + release.weights_update(start, queries[i], 4 * rest)) / 2
-
-    plan = release.weights_plan(n, 3, 2, epsilon=epsilon)._replace(threshold=0.1)
-
-    def online(factor, rng):  # the first answer
-        level = plan.threshold + rng.laplace(0.0, factor * plan.threshold_scale)
-        guess, noise = queries[0].mean(), rng.laplace(0.0, factor * plan.query_scale)
-        if abs(truth[0] - guess) + noise < level:
-            return guess
-        return truth[0] + rng.laplace(0.0, factor * plan.answer_scale)
-
-    def asked(rng):
-        return release.MultiplicativeWeights(counts, plan, rng=rng).answer(queries[0])
+    def mwem(factor, rng):  # four rounds, half of the epsilon of each for its choice
+        each, weights, total = n * epsilon / 8 / factor, np.full(3, 1 / 3), np.zeros(3)
+        for _ in range(4):
+            total = total + weights
+            guess = queries @ weights
+            i = (np.abs(truth - guess) * each / 2 + rng.gumbel(size=2)).argmax()
+            rest = truth[i] + rng.laplace(0.0, 1 / each) - guess[i]
+            weights = release.weights_update(weights, queries[i], 4 * rest)
+        return total / 4
 
     systems = (
-        (online, asked),
         (queried, lambda rng: release.laplace_queries(counts, queries, epsilon=epsilon, rng=rng)),
         (shares, lambda rng: release.laplace_histogram(counts, epsilon=epsilon, rng=rng)),
-        (mwem, lambda rng: release.mwem(counts, queries, rounds=2, epsilon=epsilon, rng=rng)),
+        (mwem, lambda rng: release.mwem(counts, queries, rounds=4, epsilon=epsilon, rng=rng)),
     )  # fmt: skip
 
     for stated, system in systems:
         same_draws(system, stated, 1.0)
         must_fail(same_draws, system, stated, 1.05)
+
+
+@claim("U-pmw")
+def test_the_weights_draw_what_they_say_round_after_round():
+    """The same seed: the first and later thresholds, the comparisons, the answers."""
+    counts, n = np.array([50.0, 30.0, 20.0]), 100
+    queries = np.array([[0.0, 1.0, 1.0], [1.0, 0.5, 0.5]])
+    plan = release.weights_plan(n, 3, 2, epsilon=0.8)._replace(threshold=0.1, updates=4)
+    stream = queries[[0, 1, 0, 1, 1, 0]]
+
+    def stated(factors, rng):
+        first, later, asked, answer = factors
+        level = plan.threshold + rng.laplace(0.0, first * plan.threshold_scale)
+        weights, left, told = np.full(3, 1 / 3), 4, []
+        for f in stream:
+            truth, guess = f @ counts / n, f @ weights
+            if left and abs(truth - guess) + rng.laplace(0.0, asked * plan.query_scale) >= level:
+                told.append(truth + rng.laplace(0.0, answer * plan.answer_scale))
+                weights = release.weights_update(weights, f, 4 * (told[-1] - guess))
+                level = plan.threshold + rng.laplace(0.0, later * plan.threshold_scale)
+                left -= 1
+            else:
+                told.append(guess)
+        return told
+
+    def system(rng):
+        online = release.MultiplicativeWeights(counts, plan, rng=rng)
+        return [online.answer(f) for f in stream]
+
+    same_draws(system, stated, (1.0,) * 4)
+    for wrong in 1 + 0.05 * np.eye(4):
+        must_fail(same_draws, system, stated, tuple(wrong))
 
 
 def kl(x, d):

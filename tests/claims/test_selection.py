@@ -372,7 +372,7 @@ def test_the_private_median_is_private_and_near(factor):
     must_fail(utility, 0.3)
 
 
-@claim("X-private-median", of=1.0, wrong=[4.0])
+@claim("X-private-median", of=1.0, wrong=[2 / 1.9])
 def test_the_private_geometric_median(factor):
     rng = np.random.default_rng(20)
 
@@ -389,6 +389,10 @@ def test_the_private_geometric_median(factor):
             other[0] = -x[0] / np.linalg.norm(x[0])
             one, two = (law(points, candidates, factor * epsilon) for points in (x, other))
             at_most(np.abs(np.log(one / two)), epsilon)
+        many = np.r_[1.0, np.full(100_000, -1.0)][:, None]  # nearly attained
+        one, two = (law(np.array([[v]]), many, factor * epsilon)[0] for v in (1.0, -1.0))
+        at_most(np.log(one / two), epsilon)
+        at_most(0.99 * epsilon, np.log(one / two))
 
 
 @claim("X-private-median", "U-smalldb")

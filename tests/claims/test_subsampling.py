@@ -13,6 +13,7 @@ import dpnotes as dp
 from boxes import expm1, for_all, log1p
 from dpnotes.chapters import composition, subsampling
 from evidence import at_most, claim, equal, holds, must_fail, slip
+from strategies import same_draws
 
 
 def amplified(r, e):
@@ -529,6 +530,32 @@ def test_the_privacy_object_is_that_of_the_pair(train):
         ).loss  # fmt: skip
         for e in (0.0, 0.3, 1.0):
             equal(loss.delta(e), dp.subsample(dp.gaussian(sigma), rate).compose(steps).delta(e))
+
+
+@claim("T-dpsgd")
+def test_dp_sgd_draws_what_it_says():
+    """The same seed, and the step of the page, with rate and noise as stated."""
+    rng = np.random.default_rng(31)
+    x, y, start = rng.normal(size=(40, 2)), rng.choice([-1, 1], 40), np.array([0.3, -0.2])
+
+    def stated(factors, rng):
+        theta = start
+        for _ in range(3):
+            batch = rng.random(40) < factors[0] * 0.3
+            noise = rng.normal(0.0, factors[1] * 1.5 * 0.7, 2)
+            total = subsampling.logistic_clipped_sum(theta, x[batch], y[batch], 0.7)
+            theta = theta - 0.4 / 12 * (total + noise)
+        return theta
+
+    def trained(rng):
+        return subsampling.dp_sgd(
+            x, y, start, rate=0.3, sigma=1.5, clip=0.7, steps=3, batch_size=12, learning_rate=0.4,
+            gradient_sum=subsampling.logistic_clipped_sum, rng=rng,
+        ).theta  # fmt: skip
+
+    same_draws(trained, stated, (1.0, 1.0))
+    must_fail(same_draws, trained, stated, (1.05, 1.0))
+    must_fail(same_draws, trained, stated, (1.0, 1.05))
 
 
 @claim("T-dpsgd")
