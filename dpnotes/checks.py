@@ -1,8 +1,8 @@
 """Checks of arguments: a check belongs to the parameter, and its annotation names it.
 
 ``@checked def f(t: Positive, k: Count)`` gets `t` as a float array and `k` as an int, or raises one
-``ValueError`` that says which argument is wrong, what is allowed and what was given. An exception
-is an output, so it does not show what may be data (DATA).
+``ValueError`` that says which argument is wrong and what is allowed. An exception is an output, so
+it shows what was given only if that is one number or word and no data (DATA).
 
 Kinds that end in Number take one number and give a float; the others take arrays of any shape too.
 Booleans, strings, None and complex numbers are refused: they are mistakes here, never numbers. So
@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 
 LEAST, MOST = 1e-100, 1e100
 NOT_NUMBERS = (bytearray, memoryview)
+SHOWN = (int, float, complex, str, type(None))
 DATA = set(
     "answers bits data gradients histogram holdout points scores"
     " training utility value values x y".split()
@@ -31,31 +32,34 @@ DATA = set(
 
 
 def refusal(name, value, allowed):
-    """The error: without the value where that may be data."""
-    found = "" if name in DATA else f", got {value!r}"
+    """The error: with the value if that is one number or word, and no data."""
+    value = plain(value)
+    found = f", got {value!r}" if isinstance(value, SHOWN) and name not in DATA else ""
     return ValueError(f"{name} must be {allowed}{found}")
+
+
+def as_array(value):
+    """The value as an array, or None: for ragged sequences, bytes, and masked arrays.
+
+    Whoever has a masked array has imported numpy.ma, which is slow.
+    """
+    rows = value if isinstance(value, (list, tuple)) else (value,)
+    if "numpy.ma" in sys.modules and any(isinstance(row, np.ma.MaskedArray) for row in rows):
+        return None
+    try:
+        return None if isinstance(value, NOT_NUMBERS) else np.asarray(value)
+    except Exception:  # of an object in it too, whose message may show data
+        return None
 
 
 def _numbers(name, value, allowed):
     """``value`` as a float or a float array; NaN and non-numbers are refused."""
     if type(value) is float and value == value:  # the common case, without NumPy's overhead
         return value
-    try:
-        array = np.asarray(value)
-    except ValueError:  # ragged sequences
-        raise refusal(name, value, allowed) from None
-    if array.dtype.kind not in "iuf" or array.size == 0 or _is_no_number(value):
+    array = as_array(value)
+    if array is None or array.dtype.kind not in "iuf" or array.size == 0 or np.isnan(array).any():
         raise refusal(name, value, allowed)
-    array = array.astype(float)
-    if np.isnan(array).any():
-        raise refusal(name, value, allowed)
-    return float(array) if array.ndim == 0 else array
-
-
-def _is_no_number(value):
-    """Masked arrays and bytes. Whoever has a masked array has imported numpy.ma, which is slow."""
-    masked = "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray)
-    return masked or isinstance(value, NOT_NUMBERS)
+    return float(array) if array.ndim == 0 else array.astype(float)
 
 
 def _check(name, value, holds, allowed):
@@ -86,7 +90,8 @@ order_above_one = _range(lambda x: (1 < x) & (x < inf), "a finite number > 1")
 
 
 def positive(name, value):
-    """A finite number > 0, alone of a size by which formulas can divide; in arrays any size."""
+    """A finite number > 0, at least LEAST if it is a single number; entries of arrays may be
+    smaller."""
     numbers = _check(name, value, lambda x: (0 < x) & (x < inf), "a finite number > 0")
     if type(numbers) is float and numbers < LEAST:
         raise refusal(name, value, f"at least {LEAST:g}")
@@ -108,7 +113,7 @@ def scalar(name, value):
     try:
         if np.ndim(value) == 0:
             return value
-    except ValueError:
+    except Exception:  # of a sequence that is ragged, or that holds strange objects
         pass
     raise refusal(name, value, "a single number")
 
@@ -159,12 +164,9 @@ def distribution(name, value):
 def array(name, value, *dimensions):
     """A finite float array with one of these numbers of dimensions; it may be empty."""
     allowed = f"a {' or '.join(map(str, dimensions))}-dimensional array of numbers up to {MOST:g}"
-    try:
-        found = np.asarray(value)
-    except ValueError:  # ragged sequences
-        raise refusal(name, value, allowed) from None
-    numbers = found.dtype.kind in "iuf" and not _is_no_number(value)
-    if not numbers or found.ndim not in dimensions or not (np.abs(found) <= MOST).all():
+    found = as_array(value)
+    numbers = found is not None and found.dtype.kind in "iuf" and found.ndim in dimensions
+    if not numbers or not (np.abs(found) <= MOST).all():
         raise refusal(name, value, allowed)
     return found.astype(float, copy=False)
 

@@ -12,7 +12,9 @@ import numpy as np
 
 from ._scipy import logsumexp
 from .accountant.law import exp_excess, gauss
-from .checks import Array, Few, Function, Laws, NonnegativeOrInf, Probability, Real, checked
+from .checks import (
+    Array, Few, Function, Laws, NonnegativeOrInf, Probability, Real, checked, refusal,
+)  # fmt: skip
 
 
 @checked
@@ -114,7 +116,7 @@ def density_laws(
     quadratures of integrals. A law whose sum is off one by over 1e-9 is refused later.
     """
     if edges.ndim != 1 or edges.size < 2 or not (np.diff(edges) > 0).all():
-        raise ValueError(f"edges must be an increasing array of at least two numbers, got {edges}")
+        raise refusal("edges", edges, "an increasing array of at least two numbers")
     at, weight = gauss(edges, nodes)
     return weight * np.exp(log_p(at)), weight * np.exp(log_q(at))
 

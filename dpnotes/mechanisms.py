@@ -17,52 +17,52 @@ import numpy as np
 
 from ._scipy import expit
 from .checks import (
-    Array, ArrayLike, Count, Generator, Positive, PositiveNumber, Real, RealNumber, checked,
+    Array, ArrayLike, Count, Generator, Positive, PositiveNumber, Real, RealNumber, as_array,
+    checked, refusal,
 )  # fmt: skip
 from .integer_noise import discrete_gaussian_noise, discrete_laplace_noise
 
 
 def _bits(name, value):
     """Booleans, or numbers that are all 0 or 1, as a boolean array."""
-    found = _as_array(value)
-    if found.size == 0 or found.dtype.kind not in "biuf" or not np.isin(found, (0, 1)).all():
+    found = as_array(value)
+    numbers = found is not None and found.size and found.dtype.kind in "biuf"
+    if not numbers or not np.isin(found, (0, 1)).all():
         raise ValueError(f"{name} must hold only 0 and 1")
     return found.astype(bool)
 
 
 def _integers(name, value):
     """Integers of any size, as an array: of objects where they do not fit into 64 bits."""
-    found = _as_array(value)
-    large = found.dtype == object and found.size and all(type(v) is int for v in found.flat)
-    if found.dtype.kind not in "iu" and not large:
-        raise ValueError(f"{name} must be an integer or an array of integers")
-    return found
+    found = as_array(value)
+    kind = "none" if found is None else found.dtype.kind
+    if kind in "iu" or kind == "O" and found.size and all(type(v) is int for v in found.flat):
+        return found
+    raise refusal(name, value, "an integer or an array of integers")
 
 
 def _data(name, value):
-    """Each value as the float next to it, infinite beyond them; no value depends on another."""
+    """Each value as the float nearest to it, whatever the others are; NaN for None."""
+    found = as_array(value)
     try:
-        try:
-            return np.asarray(value, dtype=float)
-        except OverflowError:  # a whole number among them is no float
-            return np.vectorize(_nearest_float, otypes=[float])(np.asarray(value, dtype=object))
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be numbers") from None
+        if found.dtype == object:
+            found = np.vectorize(_nearest_float, otypes=[float])(found)
+        if found.dtype.kind in "biuf":
+            with np.errstate(over="ignore"):  # of floats that are longer
+                return found.astype(float)
+    except Exception:  # no array, or an object that is no number: its message may show it
+        pass
+    raise refusal(name, value, "numbers")
 
 
 def _nearest_float(value):
+    """Infinite for a number beyond the floats."""
+    if isinstance(value, (str, bytes, bytearray, complex, np.complexfloating)):
+        raise TypeError
     try:
-        return float(value)
+        return np.nan if value is None else float(value)
     except OverflowError:
         return np.inf if value > 0 else -np.inf
-
-
-def _as_array(value):
-    """An empty array for ragged sequences, which checks refuse."""
-    try:
-        return np.asarray(value)
-    except ValueError:
-        return np.zeros(0)
 
 
 Bits = Annotated[ArrayLike, _bits]
@@ -92,7 +92,7 @@ def gaussian_mechanism(value: Real, *, sigma: Positive = 1.0, rng: Generator):
 
     What `gaussian_sigma(epsilon, delta, sensitivity)` returns is what is drawn, and what
     `dpnotes.gaussian(sigma, sensitivity)` accounts for, `sensitivity` being the l2 sensitivity of
-    the whole of `value` (T-def-gaussian). For study, as above.
+    the whole of `value` (T-def-gaussian). For study: floats leak (X-low-bits).
     """
     noise = rng.normal(0.0, sigma, np.shape(value))
     return value + noise
@@ -126,8 +126,8 @@ def discrete_laplace_mechanism(
     """Add integer noise with P(z) proportional to exp(-epsilon |z| / sensitivity), exactly.
 
     epsilon-DP for an integer `value` (or array of them) of l1 sensitivity `sensitivity`, a whole
-    number; the float `epsilon` is taken as the fraction it is (X-discrete-laplace). A Python int,
-    or an int64 array (of Python ints where these do not fit).
+    number; the float `epsilon` is taken as the fraction it is (X-discrete-laplace). Returns a
+    Python int, or an int64 array (of Python ints where these do not fit).
     """
     rate = Fraction(epsilon) / sensitivity
     return _sum_of_integers(value, discrete_laplace_noise(rate, value.size, rng))
@@ -139,7 +139,7 @@ def discrete_gaussian_mechanism(value: Integers, *, sigma: PositiveNumber = 1.0,
 
     For an integer `value` (or array of them) of l2 sensitivity s: concentrated DP with rho =
     s^2/(2 sigma^2), as for the Gaussian (X-discrete-gaussian). The float `sigma` is taken as the
-    fraction it is. Returns what `discrete_laplace_mechanism` does.
+    fraction it is. Returns a Python int or an array, as `discrete_laplace_mechanism` does.
     """
     return _sum_of_integers(value, discrete_gaussian_noise(Fraction(sigma) ** 2, value.size, rng))
 
@@ -148,11 +148,12 @@ def discrete_gaussian_mechanism(value: Integers, *, sigma: PositiveNumber = 1.0,
 def to_grid(values: Data, *, lower: RealNumber, upper: RealNumber, grid: PositiveNumber) -> Array:
     """Each value as a whole number of grid steps, kept within those of `lower` and `upper`.
 
-    round(value/grid), clipped to round(lower/grid)..round(upper/grid); NaN counts as `lower`, for
-    a refusal would tell. Entry by entry, so one row moves one integer (X-safe-sum). An int64 array.
+    round(value/grid), clipped to round(lower/grid)..round(upper/grid), as an int64 array. NaN and
+    None count as `lower`: a refusal would reveal them. Entry by entry, so one row moves one integer
+    (X-safe-sum).
     """
     least, most = _grid_ends(lower, upper, grid)
-    with np.errstate(over="ignore"):  # a warning would tell, too
+    with np.errstate(over="ignore"):  # a warning would reveal them, too
         steps = np.rint(np.where(np.isnan(values), lower, values) / grid)
     return np.clip(steps, least, most).astype(np.int64)
 
@@ -179,9 +180,9 @@ def safe_sum(
 def _grid_ends(lower, upper, grid):
     """The clipping bounds as whole numbers of grid steps."""
     if not lower <= upper:
-        raise ValueError(f"upper must be at least lower = {lower!r}, got {upper!r}")
+        raise refusal("upper", upper, f"at least lower = {lower!r}")
     if not max(abs(lower), abs(upper)) / grid < 2**53:
-        raise ValueError(f"grid must be at least 2^-53 of lower and upper, got {grid!r}")
+        raise refusal("grid", grid, "at least 2^-53 of lower and upper")
     return round(lower / grid), round(upper / grid)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from .._scipy import erf
 from ..checks import (
     Array, ArrayLike, Count, Counts, Function, Generator, Many, Nonnegative, NonnegativeNumber,
-    OpenProbability, Positive, Real, checked, counts,
+    OpenProbability, Positive, Real, checked, counts, refusal,
 )  # fmt: skip
 
 Sizes = Annotated[
@@ -34,7 +34,7 @@ def stability_for_error(tau: Positive, m: Counts, delta: OpenProbability):
     luck = _luck(m, delta)
     if not (tau > luck).all():
         least = float(np.max(luck))
-        raise ValueError(f"tau must exceed {least:.4g}, the error of one fixed query, got {tau}")
+        raise refusal("tau", tau, f"above {least:.4g}, the error of one fixed query")
     return np.minimum(1.0, (tau - luck) / (1 + 2 * m * luck))
 
 
@@ -98,7 +98,7 @@ def noise_analyst(
     (samples, repetitions, len(asked)). Ties count one half.
     """
     if (np.diff(asked) <= 0).any():
-        raise ValueError(f"asked must be increasing, got {asked}")
+        raise refusal("asked", asked, "increasing")
     weigh, worlds = weigh or _sign, repetitions
     votes = [np.zeros((worlds, m, 1), np.float32) for m in sizes]
     found = np.empty((len(sizes), worlds, len(asked)))

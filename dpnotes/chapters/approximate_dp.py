@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..checks import (
-    Array, Laws, Nonnegative, Probability, Real,
-    checked,
-)  # fmt: skip
+from ..checks import Array, Laws, Nonnegative, Probability, Real, checked, refusal
 from ..divergences import _same_outcomes, _log_ratio, _spread
 
 
@@ -46,7 +43,7 @@ def conditioning_events(
         return e, f
     keep = 1 - _spread(delta, p)[0]
     if (keep > mass * (1 + 1e-12)).any():
-        raise ValueError(f"delta must be at least {1 - mass[..., 0]}, got {delta}")
+        raise refusal("delta", delta, f"at least {(1 - mass).max():.4g}")
     scale = np.divide(np.minimum(keep, mass), mass, out=np.zeros_like(mass), where=mass > 0)
     return e * scale, f * scale
 

@@ -13,7 +13,7 @@ import numpy as np
 from .._scipy import erfinv, ndtr, ndtri
 from ..accountant.written import gaussian_log_delta
 from ..checks import (
-    Nonnegative, OpenProbability, Positive, PositiveProbability, Real, checked,
+    Nonnegative, OpenProbability, Positive, PositiveProbability, Real, checked, refusal,
 )  # fmt: skip
 
 CLASSICAL_LIMIT = 2 * np.log(2.5)  # the largest epsilon for which the page proves F-3.22
@@ -82,9 +82,7 @@ def sigma_classical(epsilon: Positive, delta: PositiveProbability, sensitivity: 
     epsilon = 10 it gives too little noise.
     """
     if (epsilon > CLASSICAL_LIMIT).any():
-        raise ValueError(
-            f"epsilon must be at most 2 log(5/2) = {CLASSICAL_LIMIT:.4f}..., got {epsilon}"
-        )
+        raise refusal("epsilon", epsilon, f"at most 2 ln(5/2) = {CLASSICAL_LIMIT:.4f}...")
     return sensitivity * (np.sqrt(2 * (np.log(1.25) - np.log(delta))) / epsilon)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from .._scipy import log1p, log_binomial, logsumexp, optimize
 from ..checks import (
     Nonnegative, NonnegativeNumber, OpenProbability, OpenProbabilityNumber, Order,
-    OrderAboveOne, OrderAboveOneNumber, PositiveNumber, ProbabilityNumber, checked,
+    OrderAboveOne, OrderAboveOneNumber, PositiveNumber, ProbabilityNumber, checked, refusal,
 )  # fmt: skip
 
 
@@ -26,7 +26,7 @@ def subsampled_gaussian(sigma: PositiveNumber, rate: ProbabilityNumber, alpha: O
     Real orders: ``subsample(gaussian(sigma), rate).renyi(alpha)``.
     """
     if not ((alpha <= 1e6) & (alpha == np.floor(alpha)) & (alpha >= 2)).all():
-        raise ValueError(f"alpha must hold whole numbers from 2 to 10^6, got {alpha!r}")
+        raise refusal("alpha", alpha, "a whole number from 2 to 10^6")
     values = [_subsampled_moment(sigma, rate, int(a)) / (a - 1) for a in alpha.ravel()]
     return np.reshape(values, alpha.shape)
 

@@ -125,7 +125,7 @@ def private_median(
     under replace. Its density is constant between neighbouring data. Values outside are clipped.
     """
     if not lower < upper:
-        raise ValueError(f"upper must be a number above lower, got {upper!r}")
+        raise refusal("upper", upper, "a number above lower")
     knots = np.sort(np.clip(np.ravel(values), lower, upper))
     knots = np.concatenate([[lower], knots, [upper]])
     n, width = len(knots) - 2, np.diff(knots)
@@ -162,7 +162,7 @@ def small_db_law(
     if queries.shape[1] != size:
         raise ValueError(f"queries must have {size} columns as histogram, got {queries.shape[1]}")
     if rows > MOST_ENTRIES or comb(size + rows - 1, rows) * size > MOST_ENTRIES:
-        raise ValueError(f"rows must be few enough to list all databases, got {rows!r}")
+        raise refusal("rows", rows, "few enough to list all databases")
     databases, error = _databases(size, rows) / rows, 0.0
     for query in queries:
         error = np.maximum(error, np.abs(databases @ query - query @ histogram / n))

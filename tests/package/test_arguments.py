@@ -76,31 +76,25 @@ RNG = np.random.default_rng(0)
 ROWS = np.clip(0.3 * RNG.normal(size=(20, 2)), -0.5, 0.5)
 SIGNS = np.where(ROWS @ [1.0, -0.5] > 0, 1.0, -1.0)
 GOOD = {  # an argument of each name that most functions accept
-    "t": 2.0, "mean": 0.5, "variance": 1.0, "moment": 1.0, "order": 2, "limit": 5.0,
-    "sigma": 1.5, "low": 0.1, "high": 1.0, "n": 10, "k": 5, "b": 0.5, "beta": 0.05, "a": 0.1,
-    "mu": 0.3, "widths": [0.5, 0.5], "p": [0.5, 0.3, 0.2], "q": [0.2, 0.3, 0.5],
-    "kl": 0.2, "alpha": 20.0, "delta": 1e-5, "epsilon": 0.5, "scale": 2.0, "rate": 0.25,
-    "sensitivity": 1, "entries": 3, "truth": 0.75, "heads": 0.5, "respondents": 10, "ballots": 2,
-    "threshold": 1.0, "epsilons": [0.1, 0.2], "deltas": [1e-6, 1e-6], "alphas": [0.0, 0.5, 1.0],
-    "errors": [1.0, 0.3, 0.0], "delta_prime": 1e-6, "target_epsilon": 1.0, "target_delta": 1e-5,
-    "share": 0.5, "error": 10.0, "rows": 4, "draws": 3, "passes": 5, "size": 2, "index": 0,
-    "mechanism": lambda rows: [0.5, 0.5], "data": [0, 1, 1], "rdp": 0.3, "chance": 0.1,
-    "doublings": 2, "rho": 0.2, "value": 1, "rng": RNG, "bits": [0, 1, 1], "answers": [0, 1, 1],
+    "t": 2.0, "mean": 0.5, "limit": 5.0, "sigma": 1.5, "n": 10, "k": 5, "beta": 0.05, "mu": 0.3,
+    "p": [0.5, 0.3, 0.2], "q": [0.2, 0.3, 0.5], "alpha": 20.0, "delta": 1e-5, "epsilon": 0.5,
+    "scale": 2.0, "rate": 0.25, "sensitivity": 1, "respondents": 10, "threshold": 1.0,
+    "epsilons": [0.1, 0.2], "delta_prime": 1e-6, "target_epsilon": 1.0, "target_delta": 1e-5,
+    "error": 10.0, "rows": 4, "passes": 5, "mechanism": lambda rows: [0.5, 0.5], "data": [0, 1, 1],
+    "rdp": 0.3, "rho": 0.2, "value": 1, "rng": RNG, "bits": [0, 1, 1], "answers": [0, 1, 1],
     "utility": [1.0, 2.0, 3.0], "gradients": ROWS, "clip": 1.0, "x": ROWS, "y": SIGNS,
-    "noise": release.sparse_rounds(1.0), "reports": [0, 0, 1],
-    "count": 2, "rounds": 3, "gap": 0.2,
-    "weights": [0.2, 0.3, 0.5], "query": [0.0, 0.5, 1.0], "step": 0.3,
-    "start": np.zeros((2, 2)), "steps": 3, "batch_size": 5, "learning_rate": 0.1,
-    "theta": np.zeros(2), "regularization": 0.1, "points": ROWS, "dimension": 3, "radius": 1.0,
-    "values": [0.1, 0.5, 0.7], "lower": 0.0, "upper": 1.0, "width": 1.0, "least": 0.1,
-    "candidates": 4, "log_p": lambda x: -x * x / 2 - 0.9189385332046727,
+    "noise": release.sparse_rounds(1.0), "reports": [0, 0, 1], "count": 2, "rounds": 3,
+    "weights": [0.2, 0.3, 0.5], "query": [0.0, 0.5, 1.0], "step": 0.3, "start": np.zeros((2, 2)),
+    "steps": 3, "batch_size": 5, "learning_rate": 0.1, "theta": np.zeros(2), "regularization": 0.1,
+    "points": ROWS, "dimension": 3, "radius": 1.0, "values": [0.1, 0.5, 0.7], "lower": 0.0,
+    "upper": 1.0, "log_p": lambda x: -x * x / 2 - 0.9189385332046727,
     "log_q": lambda x: -((x - 1) ** 2) / 2 - 0.9189385332046727, "edges": [-8.0, 0.0, 9.0],
     "scores": [1.0, 2.0, 3.0], "histogram": [3, 0, 2], "queries": [[0.0, 0.5, 1.0]], "universe": 4,
-    "family": dp.gaussian, "loss": erm.logistic_loss, "log_mgf": lambda s: s * s / 2,
-    "eta": 0.01, "m": 1000, "tau": 0.5, "budget": 3, "sizes": (9, 8), "asked": [1, 3],
-    "draw": lambda x, runs, rng: [x] * runs, "grid": 0.25, "output": 0.5,
-    "successes": 3, "trials": 10, "alarm": 0.05,
-    "other": 1, "runs": 10, "false_alarm": 0.05, "guesses": 2, "correct": 2, "gamma": 0.1,
+    "family": dp.gaussian, "loss": erm.logistic_loss, "log_mgf": lambda s: s * s / 2, "eta": 0.01,
+    "m": 1000, "tau": 0.5, "sizes": (9, 8), "asked": [1, 3],
+    "draw": lambda x, runs, rng: [x] * runs, "grid": 0.25, "output": 0.5, "successes": 3,
+    "trials": 10, "alarm": 0.05, "other": 1, "runs": 10, "false_alarm": 0.05, "guesses": 2,
+    "correct": 2, "gamma": 0.1,
 }  # fmt: skip
 CLASSES = {"y": (SIGNS > 0).astype(int), "theta": np.zeros((2, 2))}
 SPECIAL = {
@@ -355,12 +349,24 @@ def test_faults_are_seen(monkeypatch):
 # --------------------------------------------------------------------- data stay out of messages
 
 NUMBER, WORD = 7777777.25, "bob's secret"
-SECRETS = (
+
+
+class Row:
+    """A row that cannot be read, and says what it holds."""
+
+    def __array__(self, *how, **more):
+        raise RuntimeError(WORD)
+
+    __float__ = __array__
+
+
+ROWS_OF_SECRETS = (
     [NUMBER, np.nan], [[NUMBER], [1.0, 2.0]], [[[[[[NUMBER]]]]]], [WORD, 1], (NUMBER, None),
     np.array([NUMBER, WORD], dtype=object), np.ma.array([NUMBER, 1.0]), {WORD: NUMBER}, [NUMBER],
-    [-NUMBER, 0.5], np.full((4, 3), NUMBER), [int(NUMBER) * HUGE], WORD.encode(), NUMBER, -NUMBER,
-    complex(NUMBER, 1), WORD, int(NUMBER) * HUGE + 1,
+    [-NUMBER, 0.5], np.full((4, 3), NUMBER), [int(NUMBER) * HUGE], WORD.encode(), Row(), [Row()],
+    [HUGE, Row()],
 )  # fmt: skip
+SECRETS = (NUMBER, -NUMBER, complex(NUMBER, 1), WORD, int(NUMBER) * HUGE + 1)
 DATA = set("answers bits data gradients histogram holdout points scores training".split())
 DATA |= set("utility value values x y".split())
 
@@ -375,9 +381,10 @@ def tells(call, **given):
 
 
 def shows_no_data(call, good):
-    """An exception is an output: it shows no row of what may be data (X-safe-sum)."""
-    for key in DATA & inspect.signature(call).parameters.keys():
-        for planted in SECRETS:
+    """An exception is an output: it shows no row of what may be data (X-safe-sum), nor rows that
+    stand where something else should."""
+    for key in inspect.signature(call).parameters:
+        for planted in ROWS_OF_SECRETS + (SECRETS if key in DATA else ()):
             holds(np.array([not tells(call, **{**good, key: planted})]), f"{key} is shown")
 
 
@@ -400,5 +407,8 @@ def test_an_exception_of_a_system_shows_no_data():
     def passes_on(values):
         float(values[0]) if values[0] == WORD else None
 
-    for call in (talks, passes_on):
-        must_fail(shows_no_data, call, {"values": [0.5]})
+    def swapped(bound):
+        raise ValueError(f"bound must be a number, got {bound!r}")
+
+    for call, name in ((talks, "values"), (passes_on, "values"), (swapped, "bound")):
+        must_fail(shows_no_data, call, {name: [0.5]})

@@ -14,11 +14,13 @@ NUMBERS = (math.nan, math.inf, -math.inf, "1", None, True, 1j, [1.0, 2.0], [])
 
 
 def refuses(call, name, *values):
-    """``call(value)`` raises one ValueError that names the argument and the value."""
+    """``call(value)`` raises one ValueError that names the argument, and the value unless it is a
+    list: that may hold data."""
     for value in values:
         with pytest.raises(ValueError) as error:
             call(value)
-        assert name in str(error.value) and repr(value) in str(error.value)
+        shown = repr(value) in str(error.value)
+        assert name in str(error.value) and shown != isinstance(value, list)
 
 
 def test_queries_refuse_bad_arguments():

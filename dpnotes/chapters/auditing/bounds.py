@@ -66,7 +66,7 @@ def guess_canaries(scores: Vector, guesses: CountOrZero) -> Array:
     if not len(scores):
         raise ValueError("scores must hold a number for each canary")
     if guesses % 2 or guesses > len(scores):
-        raise ValueError(f"guesses must be even and at most {len(scores)}, got {guesses!r}")
+        raise refusal("guesses", guesses, f"even and at most {len(scores)}")
     order, signs = np.argsort(scores, kind="stable"), np.zeros(len(scores), dtype=int)
     signs[order[: guesses // 2]], signs[order[len(order) - guesses // 2 :]] = -1, 1
     return signs
@@ -89,9 +89,9 @@ def epsilon_from_guesses(
     """
     _none_above("correct", correct, "guesses", guesses)
     if canaries is None and (delta > 0).any():
-        raise ValueError("canaries must be their number if delta > 0, got None")
+        raise refusal("canaries", None, "their number if delta > 0")
     if canaries is not None and (guesses > canaries).any():
-        raise ValueError(f"canaries must be at least the number of guesses, got {canaries!r}")
+        raise refusal("canaries", canaries, "at least the number of guesses")
     level = false_alarm - (canaries or 0) * delta / 2
     least = np.maximum(level, np.finfo(float).tiny)
     chance = np.where(level > 0, _low(correct, guesses, least), 0.0)
@@ -116,4 +116,4 @@ def _high(k, n, alarm):
 
 def _none_above(name, k, total, n):
     if np.any(k > n):
-        raise ValueError(f"{name} must hold whole numbers, none above {total}, got {k!r}")
+        raise refusal(name, k, f"a whole number, none above {total}")

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...checks import (
     Array, Count, Counts, Function, Laws, Nonnegative, NonnegativeNumber, PositiveNumber,
-    PositiveProbability, PositiveProbabilityNumber, ProbabilityNumber, checked,
+    PositiveProbability, PositiveProbabilityNumber, ProbabilityNumber, checked, refusal,
 )  # fmt: skip
 
 
@@ -143,5 +143,5 @@ def answerable_queries(
     numbers = range(1, 2**62)
     most = bisect_left(numbers, True, key=lambda k: not fits(k))
     if most == len(numbers):
-        raise ValueError(f"error must be smaller: over 2**62 queries fit, got {error!r}")
+        raise refusal("error", error, "smaller: over 2**62 queries fit")
     return most

@@ -18,7 +18,7 @@ import numpy as np
 from ..._scipy import optimize
 from ...checks import (
     Anything, Array, BelowOneNumber, Count, Generator, Many, Nonnegative, OpenProbabilityNumber,
-    Positive, PositiveNumber, checked, number_within,
+    Positive, PositiveNumber, checked, number_within, refusal,
 )  # fmt: skip
 from ..gaussian import gaussian_delta, gaussian_sigma
 from ..subsampling import clip_rows
@@ -144,17 +144,17 @@ def objective_perturbation(
     """
     y = checked_labels(loss, x, y)
     if loss not in (logistic_loss, huber_loss):
-        raise ValueError(f"loss must be logistic or Huber here, got {loss.name}")
+        raise refusal("loss", loss.name, "logistic or Huber here")
     (n, d), lam = x.shape, regularization
     share = SOLVER_SHARE * epsilon
     kappa = log1p(loss.smoothness / (n * lam))
     if kappa >= epsilon - share:
         least = loss.smoothness / (n * expm1(epsilon - share))
-        raise ValueError(f"regularization must be above {least:.4g} here, got {lam!r}")
+        raise refusal("regularization", lam, f"above {least:.4g} here")
     left = epsilon - share - kappa
     scale = _objective_sigma(left, delta) if delta else 2 / left
     if scale * (sqrt(d) if delta else d) > WIDEST * n * lam:
-        raise ValueError(f"regularization must be larger for so much noise, got {lam!r}")
+        raise refusal("regularization", lam, "larger for so much noise")
     b = rng.normal(0, scale, d) if delta else spherical_laplace(d, scale, rng=rng)
     # completing the square: <b, theta>/n moves the regulariser's centre to -b/(n lambda)
     theta, _ = descend(x, y, loss, lam, -b / (n * lam), np.zeros(d), tolerance=AIM)
@@ -215,7 +215,7 @@ def noisy_gradient_descent(
     y = checked_labels(loss, x, y)
     (n, d), slope = x.shape, loss.lipschitz(radius)
     if slope == inf:
-        raise ValueError(f"loss must have bounded gradients, got {loss.name}")
+        raise refusal("loss", loss.name, "one with bounded gradients")
     multiplier = _multiplier(epsilon, delta)
     scale = multiplier * sqrt(steps) * 2 * slope / n  # steps rounds compose to one Gaussian
     rate = radius / sqrt(steps * (slope**2 + d * scale**2))

@@ -158,7 +158,7 @@ def checked_labels(loss, x, y):
 def bent(loss):
     """Refuses a loss that has no curvature."""
     if loss.smoothness == inf:
-        raise ValueError(f"loss must be squared, logistic or Huber here, got {loss.name}")
+        raise refusal("loss", loss.name, "squared, logistic or Huber here")
 
 
 @checked
@@ -189,7 +189,7 @@ def risk_minimum(
     centre = np.broadcast_to(centre, d)
     theta, residual = descend(x, y, loss, lam, centre, start - centre, tolerance=tolerance)
     if residual > tolerance:
-        raise ValueError(f"tolerance must be larger here, got {tolerance!r}")
+        raise refusal("tolerance", tolerance, "larger here")
     return theta
 
 

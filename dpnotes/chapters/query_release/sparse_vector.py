@@ -16,8 +16,8 @@ import numpy as np
 from ..._scipy import logsumexp
 from ...accountant.law import gauss
 from ...checks import (
-    Array, ArrayLike, BelowOneNumber, Count, Generator, Many, PositiveNumber, Real, array, checked,
-    count_up_to, instance, nonnegative, positive, refusal, scalar,
+    Array, ArrayLike, BelowOneNumber, Count, Generator, Many, PositiveNumber, Real, array,
+    as_array, checked, count_up_to, instance, nonnegative, positive, refusal, scalar,
 )  # fmt: skip
 from ..composition import round_epsilon
 
@@ -54,11 +54,9 @@ def _answers(name, value):
 
 def _reports(name, value):
     """One or several rows, as floats; NaN and -inf have their meanings."""
-    try:
-        found = np.asarray(value)
-    except ValueError:  # ragged sequences
-        found = np.zeros(())
-    if found.dtype.kind not in "biuf" or found.ndim not in (1, 2) or not found.size:
+    found = as_array(value)
+    numbers = found is not None and found.size and found.dtype.kind in "biuf"
+    if not numbers or found.ndim not in (1, 2):
         raise refusal(name, value, "one or several rows of reports")
     return found.astype(float)
 

@@ -17,7 +17,7 @@ import numpy as np
 from ...accountant import PrivacyLoss
 from ...checks import (
     Array, Count, Distribution, Nonnegative, OpenProbabilityNumber, OrderAboveOne,
-    PositiveNumber, RealNumber, checked,
+    PositiveNumber, RealNumber, checked, refusal,
 )  # fmt: skip
 from ...accountant import finite
 from ..renyi_dp import rdp_to_dp_improved
@@ -123,7 +123,7 @@ def negative_binomial_runs(eta: RealNumber, gamma: OpenProbabilityNumber) -> Run
     """K >= 1, truncated negative binomial (Papernot and Steinke 2022, definition 1), eta > -1 and
     0 < gamma < 1. eta = 1 is geometric, eta = 0 logarithmic; P(K = 1) is largest for small eta."""
     if not -1 < eta <= 100:
-        raise ValueError(f"eta must be in (-1, 100], got {eta!r}")
+        raise refusal("eta", eta, "in (-1, 100]")
     return _NegativeBinomial(eta, gamma)
 
 
@@ -131,7 +131,7 @@ def negative_binomial_runs(eta: RealNumber, gamma: OpenProbabilityNumber) -> Run
 def geometric_runs(mean: PositiveNumber) -> Runs:
     """Run, then stop with probability 1/mean, else run again (Liu and Talwar 2019); mean > 1."""
     if not mean > 1:
-        raise ValueError(f"mean must be above 1, got {mean!r}")
+        raise refusal("mean", mean, "above 1")
     return negative_binomial_runs(1.0, 1 / mean)
 
 

@@ -20,8 +20,8 @@ import numpy as np
 from ...accountant import PrivacyLoss
 from ...accountant.law import Finite, Gaussian
 from ...checks import (
-    BelowOneNumber, NonnegativeNumber, OpenProbabilityNumber, OrderNumber,
-    checked, nonnegative, scalar,
+    BelowOneNumber, NonnegativeNumber, OpenProbabilityNumber, OrderNumber, checked, nonnegative,
+    refusal, scalar,
 )  # fmt: skip
 from ..gaussian import gaussian_sigma
 
@@ -76,7 +76,7 @@ class Filter(_Budget):
         self._order = order
         size = epsilon if self.order == np.inf else float(_allowance(self.order, epsilon, delta))
         if not size >= 0:
-            raise ValueError(f"order must leave something of epsilon, got {order!r}")
+            raise refusal("order", order, "one that leaves something of epsilon")
         super().__init__(size)
 
     @property
@@ -88,14 +88,13 @@ class Filter(_Budget):
         """The Renyi divergence of the step at `order`: of a PrivacyLoss, the worse direction, or
         of a function that bounds the divergence in both directions at any order it is given."""
         if not isinstance(step, PrivacyLoss) and not callable(step):
-            raise ValueError(f"step must be a PrivacyLoss or a function of the order, got {step!r}")
+            raise refusal("step", step, "a PrivacyLoss or a function of the order")
         found = step.renyi(self.order) if isinstance(step, PrivacyLoss) else step(self.order)
         try:
             return nonnegative("step", scalar("step", found))
         except ValueError:
-            raise ValueError(
-                f"step must have a finite divergence of order {self.order:g}, got {step!r}"
-            ) from None
+            allowed = f"of a finite divergence of order {self.order:g}"
+            raise refusal("step", step, allowed) from None
 
 
 class GaussianFilter(_Budget):
@@ -117,7 +116,7 @@ class GaussianFilter(_Budget):
             return parts[0][0].mu ** 2
         if parts == ((Finite((0.0,), (0.0,)), 1),):
             return 0.0
-        raise ValueError(f"step must be Gaussian noise that is not subsampled, got {step!r}")
+        raise refusal("step", step, "Gaussian noise that is not subsampled")
 
 
 def _allowance(alpha, epsilon, delta):

@@ -9,7 +9,7 @@ import numpy as np
 from ..._scipy import log_binomial, log_softmax, xlog1py, xlogy
 from ...accountant import PrivacyLoss
 from ...accountant.law import Finite
-from ...checks import Few, NonnegativeNumber, OrderNumber, checked, number_within
+from ...checks import Few, NonnegativeNumber, OrderNumber, checked, number_within, refusal
 
 
 Range = Annotated[float, number_within(1e-6, 500.0)]
@@ -53,7 +53,7 @@ def bounded_range_renyi(epsilon: NonnegativeNumber, alpha: OrderNumber) -> float
     At most alpha epsilon^2/8. Rounded up by 1e-14.
     """
     if alpha == 1:
-        raise ValueError(f"alpha must be above 1, got {alpha!r}")
+        raise refusal("alpha", alpha, "above 1")
     if epsilon == 0 or alpha == np.inf:
         return epsilon
     top, rest, base = (-np.expm1(-x * epsilon) for x in (alpha, alpha - 1, 1.0))
