@@ -1,6 +1,6 @@
 """dpnotes: every claim of the lecture notes as a function, and an exact privacy accountant.
 
-One idea runs through the package: the privacy loss L = log p(X)/q(X), X ~ p, of a pair of output
+One idea runs through the package: the privacy loss L = ln p(X)/q(X), X ~ p, of a pair of output
 laws. (epsilon, delta)-DP is its tail, Renyi DP its moment generating function, composition its
 sum, subsampling a mixture inside it.
 

@@ -32,10 +32,15 @@ DATA = set(
 
 
 def refusal(name, value, allowed):
-    """The error: with the value if that is one number or word, and no data."""
+    """The error: with the value if that is one number or word, and no data.
+
+    Its attribute `refused` is the name: so a refusal is told from a ValueError of a bug.
+    """
     value = plain(value)
     found = f", got {value!r}" if isinstance(value, SHOWN) and name not in DATA else ""
-    return ValueError(f"{name} must be {allowed}{found}")
+    error = ValueError(f"{name} must be {allowed}{found}")
+    error.refused = name
+    return error
 
 
 def as_array(value):

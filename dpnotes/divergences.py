@@ -18,29 +18,29 @@ from .checks import (
 
 
 @checked
-def total_variation(p: Laws, q: Laws):
+def total_variation(p: Laws, q: Laws) -> float | Array:
     """Largest difference in probability over all events, max_S p(S) - q(S); in [0, 1]."""
     p, q = _same_outcomes(p, q)
     return 0.5 * np.abs(p - q).sum(-1)
 
 
 @checked
-def kl(p: Laws, q: Laws):
-    """Kullback-Leibler divergence: the mean of log p/q under p; infinite unless supp p <= supp q.
+def kl(p: Laws, q: Laws) -> float | Array:
+    """Kullback-Leibler divergence: the mean of ln p/q under p; infinite unless supp p <= supp q.
 
-    The sum of p (log p/q - 1 + q/p): its terms are nonnegative, so nothing cancels.
+    The sum of p (ln p/q - 1 + q/p): its terms are nonnegative, so nothing cancels.
     """
     return _kl(*_same_outcomes(p, q))
 
 
 @checked
-def renyi_divergence(p: Laws, q: Laws, alpha: NonnegativeOrInf):
-    """Rényi divergence of order `alpha` in [0, inf], log sum p^alpha q^(1-alpha) / (alpha-1).
+def renyi_divergence(p: Laws, q: Laws, alpha: NonnegativeOrInf) -> float | Array:
+    """Rényi divergence of order `alpha` in [0, inf], ln sum p^alpha q^(1-alpha) / (alpha-1).
 
-    Order 1 is `kl`, order inf is `max_divergence` (U-renyi-divergence); order 0 is -log q(p > 0).
+    Order 1 is `kl`, order inf is `max_divergence` (U-renyi-divergence); order 0 is -ln q(p > 0).
     """
     p, q = _same_outcomes(p, q)
-    alpha, shape = _spread(alpha, p)
+    alpha, shape = _with_outcome_axis(alpha, p)
     p, q = np.broadcast_to(p, shape), np.broadcast_to(q, shape)
     order, value = alpha[..., 0], np.empty(shape[:-1])
     mirrored = (order > 0) & (order < 0.5) & ~((p == 0) & (q > 0)).any(-1)
@@ -58,20 +58,20 @@ def renyi_divergence(p: Laws, q: Laws, alpha: NonnegativeOrInf):
 
 
 @checked
-def max_divergence(p: Laws, q: Laws):
-    """Largest privacy loss, the maximum of log p/q over outcomes with p > 0 (F-max-divergence)."""
+def max_divergence(p: Laws, q: Laws) -> float | Array:
+    """Largest privacy loss, the maximum of ln p/q over outcomes with p > 0 (F-max-divergence)."""
     return _largest_loss(*_same_outcomes(p, q))
 
 
 @checked
-def approximate_max_divergence(p: Laws, q: Laws, delta: Probability):
-    """Maximum over events S with p(S) > delta of log (p(S) - delta) / q(S), for delta in [0, 1].
+def approximate_max_divergence(p: Laws, q: Laws, delta: Probability) -> float | Array:
+    """Maximum over events S with p(S) > delta of ln((p(S) - delta) / q(S)), for delta in [0, 1].
 
     The least real epsilon with hockey_stick(p, q, epsilon) <= delta, infinite if there is none
     (F-max-divergence).
     """
     p, q = _same_outcomes(p, q)
-    delta, _ = _spread(delta, p)
+    delta, _ = _with_outcome_axis(delta, p)
     _, above, below = _sorted_by_ratio(p, q)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = np.log(above - delta) - np.log(below)
@@ -79,26 +79,26 @@ def approximate_max_divergence(p: Laws, q: Laws, delta: Probability):
 
 
 @checked
-def hockey_stick(p: Laws, q: Laws, epsilon: Real):
+def hockey_stick(p: Laws, q: Laws, epsilon: Real) -> float | Array:
     """Hockey-stick divergence max_S p(S) - e^epsilon q(S) = sum (p - e^epsilon q)_+, epsilon real.
 
     (epsilon, delta)-DP says that it is at most delta, both ways, for all neighbours
     (A-hs-divergence); at epsilon = 0 it is the total variation.
     """
     p, q = _same_outcomes(p, q)
-    epsilon, _ = _spread(epsilon, p)
+    epsilon, _ = _with_outcome_axis(epsilon, p)
     excess = -np.expm1(np.minimum(epsilon - _log_ratio(p, q), 0.0))
     return (p * excess).sum(-1)
 
 
 @checked
-def tradeoff(p: Laws, q: Laws, alpha: Probability):
+def tradeoff(p: Laws, q: Laws, alpha: Probability) -> float | Array:
     """Least type-II error of any randomized test of H0: p against H1: q at level `alpha` in [0, 1].
 
     The Neyman-Pearson tests reject the outcomes of largest q/p; between them the curve is linear.
     """
     p, q = _same_outcomes(p, q)
-    alpha, _ = _spread(alpha, p)
+    alpha, _ = _with_outcome_axis(alpha, p)
     slope, power, level = _sorted_by_ratio(q, p)
     slope = np.where(np.isfinite(slope), slope, 0.0)
     start = np.where(level > 0, 1 - power + slope * level, 0.0)
@@ -128,14 +128,14 @@ def _same_outcomes(p, q):
     return np.broadcast_arrays(p, q)
 
 
-def _spread(parameter, p):
+def _with_outcome_axis(parameter, p):
     """The parameter with an axis for the outcomes, broadcast to the leading axes; full shape."""
     shape = np.broadcast_shapes(np.shape(parameter), p.shape[:-1])
     return np.broadcast_to(parameter, shape)[..., None], (*shape, p.shape[-1])
 
 
 def _log_ratio(p, q):
-    """log p/q, relatively precise where p is near q; -inf where p = 0, also where both are."""
+    """ln p/q, relatively precise where p is near q; -inf where p = 0, also where both are."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         ratio = np.log(p) - np.log(q)
         near = np.log1p((p - q) / q)

@@ -1,8 +1,8 @@
 """Integer noise that is drawn exactly: from the stated law, and from no approximation of it.
 
 A coin of chance p is one comparison of random bits with the binary digits of p. The first 64 bits
-decide, except in one case in 2^64; then more digits are worked out in whole numbers. What is needed
-of e^-r is enclosed between fractions (X-exact-noise).
+decide, except in one case in 2^64; then more digits are worked out in whole numbers. The digits of
+e^-r come from fractions on both sides of it (X-exact-noise).
 """
 
 from fractions import Fraction
@@ -39,9 +39,9 @@ def _digit_chances(rate):
     """The chances of the digits up to `LAST_RATE`, and that of anything beyond."""
     chances = []
     while rate < LAST_RATE:
-        chances.append(partial(_odds, rate))
+        chances.append(partial(_digits_of_odds, rate))
         rate = 2 * rate
-    return *chances, partial(_falling, rate)
+    return *chances, partial(_digits_of_exp, rate)
 
 
 def discrete_laplace_noise(rate, size, rng):
@@ -60,7 +60,7 @@ def discrete_gaussian_noise(variance, size, rng):
     kept, missing = [], size
     while missing:
         z = discrete_laplace_noise(Fraction(1, t), missing + missing // 2 + 8, rng)
-        z = z[_keeps(np.abs(z), variance, variance / t, rng)][:missing]
+        z = z[_gaussian_coins(np.abs(z), variance, variance / t, rng)][:missing]
         kept.append(z)
         missing -= len(z)
     return np.concatenate(kept) if kept else np.zeros(0, dtype=np.int64)
@@ -74,7 +74,7 @@ def coins(digits, size, rng):
     bound, drawn = digits(WORD), _words(size, rng)
     heads = drawn < np.uint64(bound)
     for i in np.flatnonzero(drawn == np.uint64(bound)):  # one in 2^64
-        heads[i] = _less(int(drawn[i]), digits, rng)
+        heads[i] = _uniform_is_less(int(drawn[i]), digits, rng)
     return heads
 
 
@@ -82,7 +82,7 @@ def _words(size, rng):
     return rng.integers(2**WORD - 1, size=size, dtype=np.uint64, endpoint=True)
 
 
-def _less(drawn, digits, rng):
+def _uniform_is_less(drawn, digits, rng):
     """Whether a uniform number that begins with these 64 bits is less than p."""
     bits = WORD
     while drawn == digits(bits):
@@ -91,7 +91,7 @@ def _less(drawn, digits, rng):
     return drawn < digits(bits)
 
 
-def _keeps(size, variance, middle, rng):
+def _gaussian_coins(size, variance, middle, rng):
     """True with probability exp(-(size - middle)^2 / (2 variance)), entry by entry: in floats where
     these are far enough apart to be right, in fractions elsewhere."""
     drawn = _words(len(size), rng)
@@ -100,25 +100,25 @@ def _keeps(size, variance, middle, rng):
     heads = gap < 0
     for i in np.flatnonzero(np.abs(gap) < SHARP):
         rate = (int(size[i]) - middle) ** 2 / (2 * variance)
-        heads[i] = rate == 0 or _less(int(drawn[i]), partial(_falling, rate), rng)
+        heads[i] = rate == 0 or _uniform_is_less(int(drawn[i]), partial(_digits_of_exp, rate), rng)
     return heads
 
 
 @lru_cache(maxsize=1024)
-def _falling(rate, bits):
+def _digits_of_exp(rate, bits):
     """floor(2^bits p) for p = exp(-rate)."""
     return _decided(rate, bits, lambda x, one: (x << bits) // one)
 
 
 @lru_cache(maxsize=1024)
-def _odds(rate, bits):
+def _digits_of_odds(rate, bits):
     """floor(2^bits p) for p = exp(-rate) / (1 + exp(-rate))."""
     return _decided(rate, bits, lambda x, one: (x << bits) // (one + x))
 
 
 def _decided(rate, bits, floored):
-    """floored(exp(-rate) 2^w, 2^w) with w so large that both ends of an enclosure agree. That ends:
-    exp of a fraction other than 0 is irrational, and so no multiple of 2^-bits."""
+    """floored(exp(-rate) 2^w, 2^w) with w so large that both ends of an enclosure agree. The loop
+    ends: exp of a fraction other than 0 is irrational, and so no multiple of 2^-bits."""
     guard = 16
     while True:
         low, high, one = enclosed_exp(rate, bits + guard)

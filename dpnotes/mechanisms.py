@@ -75,7 +75,7 @@ Data = Annotated[ArrayLike, _data]
 @checked
 def laplace_mechanism(
     value: Real, sensitivity: Positive = 1.0, epsilon: Positive = 1.0, *, rng: Generator
-):
+) -> float | Array:
     """Add independent Laplace noise of scale sensitivity/epsilon to each entry of `value`.
 
     epsilon-DP when `sensitivity` is the l1 sensitivity of the whole of `value` (T-laplace, F-3.6).
@@ -87,7 +87,7 @@ def laplace_mechanism(
 
 
 @checked
-def gaussian_mechanism(value: Real, *, sigma: Positive = 1.0, rng: Generator):
+def gaussian_mechanism(value: Real, *, sigma: Positive = 1.0, rng: Generator) -> float | Array:
     """Add independent Gaussian noise of standard deviation `sigma` to each entry of `value`.
 
     What `gaussian_sigma(epsilon, delta, sensitivity)` returns is what is drawn, and what
@@ -110,7 +110,7 @@ def randomized_response_mechanism(bits: Bits, epsilon: Positive = 1.0, *, rng: G
 
 
 @checked
-def randomized_response_estimate(answers: Bits, epsilon: Positive = 1.0):
+def randomized_response_estimate(answers: Bits, epsilon: Positive = 1.0) -> float | Array:
     """Unbiased estimate of the proportion of ones behind randomized `answers` (last axis).
 
     (mean - lie)/(1 - 2 lie) with lie = 1/(1+e^epsilon); it may leave [0, 1]. Its standard deviation
@@ -122,7 +122,7 @@ def randomized_response_estimate(answers: Bits, epsilon: Positive = 1.0):
 @checked
 def discrete_laplace_mechanism(
     value: Integers, sensitivity: Count = 1, epsilon: PositiveNumber = 1.0, *, rng: Generator
-):
+) -> int | Array:
     """Add integer noise with P(z) proportional to exp(-epsilon |z| / sensitivity), exactly.
 
     epsilon-DP for an integer `value` (or array of them) of l1 sensitivity `sensitivity`, a whole

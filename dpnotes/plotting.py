@@ -28,7 +28,7 @@ INK, MUTED, GRID = "#1b1f24", "#5b6570", "#d5dae0"
 COLORS = ("#0068a5", "#c2450a", "#00795a", "#a24a86", "#806000", "#5f4bb6", "#5c6670")
 
 NARROW = 4.2  # inches: on a phone of 360 pixels a point of type is a pixel
-COARSE = 0.7  # points that a long curve may leave its place there, for half its weight
+COARSE = 0.7  # a curve may be simplified by so many points on a phone: half the bytes
 SMALLEST = 9  # points of type on a phone
 
 _VARIABLES = {INK: "--dpn-ink", MUTED: "--dpn-muted", GRID: "--dpn-grid"}

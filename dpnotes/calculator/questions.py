@@ -18,10 +18,10 @@ from math import ceil, exp, floor, inf, isfinite, log10
 import numpy as np
 
 from ..accountant import calibrate
-from ..chapters.renyi_dp import rdp_to_dp_improved
+from ..chapters.renyi_dp import ORDERS, rdp_to_dp_improved
 from ..checks import choice, count, nonnegative, open_probability, probability, scalar
 from .runs import MECHANISMS, Part, total
-from .theorems import ORDERS, table
+from .theorems import table
 
 QUESTIONS = ("epsilon", "delta", "noise", "steps", "rate")
 LARGE_EPSILON = 10.0
@@ -47,11 +47,11 @@ def answers(query):
         found, (low, high) = run.epsilon(delta), run.epsilon_interval(delta)
     spent = epsilon if question == "delta" else found
     rows = [{**row, "shown": _shown(row)} for row in table(parts, delta)]
-    answer = found if question in ("epsilon", "delta") else _asked(question, parts[0])
+    answer = found if question in ("epsilon", "delta") else _asked_value(question, parts[0])
     people = None if query.get("rows") is None else count("rows", query["rows"])
     return {
         "question": question,
-        "parts": [_plain(part) for part in parts],
+        "parts": [_as_query(part) for part in parts],
         "answer": _number(answer),
         "name": _name(question, parts[0]),
         "low": _number(low),
@@ -141,7 +141,7 @@ def _calibrated(question, parts, epsilon, delta):
     first, rest = parts[0], [part.run() for part in parts[1:]]
 
     def family(x):
-        return sum(rest, _with(question, first, x).run())
+        return sum(rest, _with_value(question, first, x).run())
 
     whole = family(1.0)  # refuses what is wrong with the other numbers
     try:
@@ -154,15 +154,15 @@ def _calibrated(question, parts, epsilon, delta):
             f"{name} must have a value that just meets epsilon = {epsilon!r}, delta = {delta!r},"
             " but none does"
         ) from None
-    return _with(question, first, found)
+    return _with_value(question, first, found)
 
 
-def _with(question, part, x):
+def _with_value(question, part, x):
     field = "parameter" if question == "noise" else question
     return replace(part, **{field: x})
 
 
-def _asked(question, part):
+def _asked_value(question, part):
     return getattr(part, "parameter" if question == "noise" else question)
 
 
@@ -181,7 +181,7 @@ def _rounding(question, part):
     return round
 
 
-def _plain(part):
+def _as_query(part):
     """A part as the query has it."""
     found = {"mechanism": part.mechanism, part.known.parameter: part.parameter}
     if part.mechanism == "approximate":

@@ -14,12 +14,11 @@ from ..accountant import finite, gaussian
 from ..chapters import composition
 from ..chapters.gaussian import CLASSICAL_LIMIT, sigma_classical
 from ..chapters.renyi_dp import (
-    rdp_to_dp, rdp_to_dp_improved, rdp_to_dp_optimal, subsampled_gaussian, zcdp_to_dp,
+    ORDERS, rdp_to_dp, rdp_to_dp_improved, rdp_to_dp_optimal, subsampled_gaussian, zcdp_to_dp,
 )  # fmt: skip
 from ..chapters.subsampling import amplification, minibatch_epsilon, subsampled_dominating_pair
 from .runs import total
 
-ORDERS = 1 + np.geomspace(0.02, 2000, 80)  # of the Renyi rows
 WHOLE_ORDERS = np.arange(2, 257)
 MOST_LISTED = 10**6  # rounds that a theorem takes as a list
 
@@ -102,8 +101,8 @@ def basic(case):
     return sum(part.steps * epsilon for part, (epsilon, _) in zip(case.parts, pairs, strict=True))
 
 
-def _own(left):
-    """What the steps leave of delta to a theorem that needs some for itself."""
+def _left_for_theorem(left):
+    """The rest of delta, for the theorem's own use."""
     if left <= 0:
         raise NotApplicable("the leaks of the steps use up δ")
     return left
@@ -114,7 +113,7 @@ def _advanced(case, theorem):
     case.some_delta()
     part = case.only()
     [(epsilon, _)], left = case.sampled(share=0.5)
-    return theorem(epsilon, part.steps, _own(left))
+    return theorem(epsilon, part.steps, _left_for_theorem(left))
 
 
 def advanced(case):
@@ -123,7 +122,7 @@ def advanced(case):
         return _advanced(case, composition.advanced)
     case.some_delta()
     pairs, left = case.sampled(share=0.5)
-    steps, own = [part.steps for part in case.parts], _own(left)
+    steps, own = [part.steps for part in case.parts], _left_for_theorem(left)
     if sum(steps) > MOST_LISTED:
         raise NotApplicable("computed for up to a million rounds")
     return composition.advanced_heterogeneous(np.repeat([e for e, _ in pairs], steps), own)
@@ -142,7 +141,7 @@ def advanced_azuma(case):
 
 
 def optimal(case):
-    """What is best for steps of which epsilon and delta alone are known."""
+    """The least epsilon that holds for all steps with this epsilon and delta."""
     part = case.only()
     [(epsilon, delta)], _ = case.sampled(share=0.5)
     return composition.optimal(epsilon, part.steps, case.delta, delta)
@@ -155,7 +154,7 @@ def minibatches(case):
     if part.rate == 1:
         raise NotApplicable("without sampling it is advanced composition")
     [(epsilon, _)], left = case.split(share=0.5)
-    return minibatch_epsilon(epsilon, part.rate, part.steps * part.rate, _own(left))
+    return minibatch_epsilon(epsilon, part.rate, part.steps * part.rate, _left_for_theorem(left))
 
 
 def any_batches(case):
@@ -260,7 +259,9 @@ def table(parts, delta):
                 found, why = None, "no finite ε at this δ"
         except NotApplicable as reason:
             found, why = None, str(reason)
-        except ValueError as error:  # outside of what a function serves
-            found, why = None, f"not computed: {error}"
+        except ValueError as error:
+            if not hasattr(error, "refused"):
+                raise
+            found, why = None, f"not computed: {error}"  # outside of what a function serves
         rows.append({**row, "epsilon": found, "why": why})
     return rows

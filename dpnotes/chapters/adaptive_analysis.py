@@ -15,7 +15,7 @@ import numpy as np
 from .._scipy import erf
 from ..checks import (
     Array, ArrayLike, Count, Counts, Function, Generator, Many, Nonnegative, NonnegativeNumber,
-    OpenProbability, Positive, Real, checked, counts, refusal,
+    OpenProbability, Positive, PositiveNumber, Real, checked, counts, refusal,
 )  # fmt: skip
 
 Sizes = Annotated[
@@ -24,7 +24,7 @@ Sizes = Annotated[
 
 
 @checked
-def stability_for_error(tau: Positive, m: Counts, delta: OpenProbability):
+def stability_for_error(tau: Positive, m: Counts, delta: OpenProbability) -> float | Array:
     """Largest eta at which the error of a stable choice of query is at most tau.
 
     eta + (2 eta m + 1) sqrt(ln(2/delta)/(2m)) bounds |E q(S) - q(D)|, the mean over the coins, but
@@ -52,10 +52,11 @@ def sample_size_for_error(tau: Positive, rate: Nonnegative, delta: OpenProbabili
 
 @checked
 def vote_bias(m: Many, sigma: NonnegativeNumber = 0.0) -> float:
-    """Mean of (2 agree - 1) times the sign of the answer's excess over 1/2, for one row.
+    """How much one row's agreement correlates with the vote: the mean of (2 agree - 1) vote.
 
-    On m rows of pure noise, answers with Gaussian noise `sigma` (0: none); close to
-    sqrt(2/(pi m (1 + 4 m sigma^2))) (adaptive-analysis-vote).
+    The vote is the sign of the answer's excess over 1/2, on m rows of pure noise, with Gaussian
+    noise `sigma` (0: none) on the answer. It is close to sqrt(2/(pi m (1 + 4 m sigma^2)))
+    (adaptive-analysis-vote).
     """
     from scipy.stats import binom  # longer to import than all of dpnotes
 
@@ -67,7 +68,7 @@ def vote_bias(m: Many, sigma: NonnegativeNumber = 0.0) -> float:
 
 
 @checked
-def vote_accuracy(m: Many, k: Counts, sigma: NonnegativeNumber = 0.0):
+def vote_accuracy(m: Many, k: Counts, sigma: NonnegativeNumber = 0.0) -> float | Array:
     """Expected accuracy, on the m holdout rows, of the vote of k features of pure noise: exact.
 
     Ties count one half. The true accuracy is 1/2 (adaptive-analysis-vote).
@@ -106,7 +107,7 @@ def noise_analyst(
     for i, (start, stop) in enumerate(zip(np.r_[0, asked], asked, strict=False)):
         for done in range(start, stop, block):
             agree = [_coins((worlds, m, min(block, stop - done)), rng) for m in sizes]
-            weights = weigh(_told(answer, agree)).astype(np.float32)[..., None]
+            weights = weigh(_ask_analyst(answer, agree)).astype(np.float32)[..., None]
             weights = np.nan_to_num(weights)
             for total, coins in zip(votes, agree, strict=True):
                 total += 2 * (coins @ weights) - weights.sum(1, keepdims=True)
@@ -127,38 +128,42 @@ class Thresholdout:
     @checked
     def __init__(
         self,
-        threshold: Positive,
-        scale: Positive,
+        threshold: PositiveNumber,
+        scale: PositiveNumber,
         budget: Count,
         repetitions: Many = 1,
         *,
         rng: Generator,
     ) -> None:
-        self.threshold, self.scale = threshold, scale
-        self.left = np.full(repetitions, budget)
+        self._threshold, self._scale = threshold, scale
+        self._left = np.full(repetitions, budget)
         self._rng, self._lock = rng, Lock()
-        self._shift = self._rng.laplace(0.0, 2 * self.scale, self.left.size)
+        self._shift = rng.laplace(0.0, 2 * scale, repetitions)
+
+    threshold = property(lambda self: self._threshold)
+    scale = property(lambda self: self._scale)
+    left = property(lambda self: self._left.copy())
 
     @checked
     def answer(self, training: Real, holdout: Real) -> Array:
-        """What is told: averages (repetitions, k) of k queries in, in order; answers out."""
+        """Answers to k queries, in order, from their averages (repetitions, k) on each sample."""
         if not (training.ndim == 2 and training.shape == np.shape(holdout)):
             raise ValueError(f"training must be shaped as holdout, got {training.shape}")
-        if len(training) != self.left.size:
-            raise ValueError(f"training must have {self.left.size} rows, got {training.shape}")
+        if len(training) != len(self._left):
+            raise ValueError(f"training must have {len(self._left)} rows, got {training.shape}")
         with self._lock:
             return self._answer(training, holdout)
 
     def _answer(self, training, holdout):
         told = np.empty(training.shape)
-        noise = self._rng.laplace(0.0, self.scale, (3, *training.shape))
-        gap = np.abs(holdout - training) - self.threshold
+        noise = self._rng.laplace(0.0, self._scale, (3, *training.shape))
+        gap = np.abs(holdout - training) - self._threshold
         for j in range(training.shape[1]):
-            alive = self.left > 0
+            alive = self._left > 0
             above = alive & (gap[:, j] > self._shift + 4 * noise[0, :, j])
             told[:, j] = np.where(above, holdout[:, j] + noise[1, :, j], training[:, j])
             told[~alive, j] = np.nan
-            self.left = self.left - above
+            self._left = self._left - above
             self._shift = np.where(above, 2 * noise[2, :, j], self._shift)
         return told
 
@@ -175,7 +180,7 @@ def _coins(shape, rng):
     return bits.reshape(shape).astype(np.float32)
 
 
-def _told(answer, agree):
+def _ask_analyst(answer, agree):
     """What `answer` makes of the shares of agreement, one array (worlds, block) a sample."""
     heads = [(np.ones((1, a.shape[1]), np.float32) @ a)[:, 0].astype(float) for a in agree]
     shares = [sums / a.shape[1] for sums, a in zip(heads, agree, strict=True)]

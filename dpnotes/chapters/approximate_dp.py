@@ -8,18 +8,18 @@ from __future__ import annotations
 import numpy as np
 
 from ..checks import Array, Laws, Nonnegative, Probability, Real, checked, refusal
-from ..divergences import _same_outcomes, _log_ratio, _spread
+from ..divergences import _same_outcomes, _log_ratio, _with_outcome_axis
 
 
 @checked
-def privacy_loss_tail(p: Laws, q: Laws, epsilon: Real):
-    """P(L > epsilon), L = log p(X)/q(X), X ~ p, of finite laws; L may be infinite.
+def privacy_loss_tail(p: Laws, q: Laws, epsilon: Real) -> float | Array:
+    """P(L > epsilon), L = ln p(X)/q(X), X ~ p, of finite laws; L may be infinite.
 
     If it and its mirror image are at most delta, the pair is (epsilon, delta)-indistinguishable
     (T-1, U-lemma-1, T-6).
     """
     p, q = _same_outcomes(p, q)
-    epsilon, _ = _spread(epsilon, p)
+    epsilon, _ = _with_outcome_axis(epsilon, p)
     return (p * (_log_ratio(p, q) > epsilon)).sum(-1)
 
 
@@ -33,7 +33,7 @@ def conditioning_events(
     possible, or 1 - delta if `delta` is given. P(E | X = y) = e(y)/p(y).
     """
     p, q = _same_outcomes(p, q)
-    epsilon, _ = _spread(epsilon, p)
+    epsilon, _ = _with_outcome_axis(epsilon, p)
     e = p * np.exp(np.minimum(epsilon - _log_ratio(p, q), 0.0))  # the smaller of p and e^epsilon q
     f = q * np.exp(np.minimum(epsilon - _log_ratio(q, p), 0.0))
     least = np.minimum(p, q)
@@ -41,7 +41,7 @@ def conditioning_events(
     e, f = _shrunk(e, least, mass), _shrunk(f, least, mass)
     if delta is None:
         return e, f
-    keep = 1 - _spread(delta, p)[0]
+    keep = 1 - _with_outcome_axis(delta, p)[0]
     if (keep > mass * (1 + 1e-12)).any():
         raise refusal("delta", delta, f"at least {(1 - mass).max():.4g}")
     scale = np.divide(np.minimum(keep, mass), mass, out=np.zeros_like(mass), where=mass > 0)

@@ -16,8 +16,8 @@ WINDOW = 10  # candidates on each side; exp, log and the products are off by 3 o
 def laplace_reaches(output: Real, value: RealNumber, scale: PositiveNumber = 1.0) -> Array:
     """Whether `value + rng.laplace(0, scale)` can be this double, entry by entry.
 
-    NumPy draws u = m 2^-53 and returns scale log(2u) or -scale log(2 - 2u), so the noise is plus
-    or minus scale log(j 2^-53) for a whole number j from 1 to 2^53. All j whose exact logarithm is
+    NumPy draws u = m 2^-53 and returns scale ln(2u) or -scale ln(2 - 2u), so the noise is plus
+    or minus scale ln(j 2^-53) for a whole number j from 1 to 2^53. All j whose exact logarithm is
     near are tried, with the C library's log, as NumPy does. Not every j occurs: False is certain,
     True may be wrong (X-impossible).
     """

@@ -13,7 +13,7 @@ import numpy as np
 from .._scipy import erfinv, ndtr, ndtri
 from ..accountant.written import gaussian_log_delta
 from ..checks import (
-    Nonnegative, OpenProbability, Positive, PositiveProbability, Real, checked, refusal,
+    Array, Nonnegative, OpenProbability, Positive, PositiveProbability, Real, checked, refusal,
 )  # fmt: skip
 
 CLASSICAL_LIMIT = 2 * np.log(2.5)  # the largest epsilon for which the page proves F-3.22
@@ -23,14 +23,14 @@ _HALF_LOG_TWO_PI = 0.5 * np.log(2 * np.pi)
 
 
 @checked
-def loss_tail(sigma: Positive, epsilon: Real, sensitivity: Positive = 1.0):
+def loss_tail(sigma: Positive, epsilon: Real, sensitivity: Positive = 1.0) -> float | Array:
     """P(L > epsilon) for the worst neighbours, any real epsilon: Q(epsilon/mu - mu/2) (T-9)."""
     mu = _mu(sigma, sensitivity)
     return ndtr(mu / 2 - epsilon / mu)
 
 
 @checked
-def gaussian_delta(sigma: Positive, epsilon: Real, sensitivity: Positive = 1.0):
+def gaussian_delta(sigma: Positive, epsilon: Real, sensitivity: Positive = 1.0) -> float | Array:
     """The smallest delta at `epsilon` (any real number), exact to about 1e-13 (U-balle-wang).
 
     Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu) (Balle & Wang 2018, theorem 8). Below
@@ -47,7 +47,7 @@ def gaussian_delta(sigma: Positive, epsilon: Real, sensitivity: Positive = 1.0):
 def gaussian_sigma(epsilon: Nonnegative, delta: OpenProbability, sensitivity: Positive = 1.0):
     """The least sigma that is (epsilon, delta)-DP, to rounding; epsilon >= 0, 0 < delta < 1.
 
-    Newton on log delta against log mu, whose slope is mu phi(t)/delta, from the larger of two lower
+    Newton on ln delta against ln mu, whose slope is mu phi(t)/delta, from the larger of two lower
     bounds on mu: the tail's (`sigma_tail`) and that of epsilon = 0.
     """
     epsilon, delta = np.broadcast_arrays(epsilon, delta)
@@ -76,10 +76,10 @@ def sigma_tail(epsilon: Positive, delta: OpenProbability, sensitivity: Positive 
 
 @checked
 def sigma_classical(epsilon: Positive, delta: PositiveProbability, sensitivity: Positive = 1.0):
-    """sqrt(2 log(1.25/delta))/epsilon, times the sensitivity (F-3.22, U-classical-gaussian).
+    """sqrt(2 ln(1.25/delta))/epsilon, times the sensitivity (F-3.22, U-classical-gaussian).
 
-    Refuses epsilon > 2 log(5/2) = 1.83, up to where it is proved for every delta in (0, 1]: at
-    epsilon = 10 it gives too little noise.
+    Refuses epsilon > 2 ln(5/2) (CLASSICAL_LIMIT), up to where it is proved for every delta in
+    (0, 1]: at epsilon = 10 it gives too little noise.
     """
     if (epsilon > CLASSICAL_LIMIT).any():
         raise refusal("epsilon", epsilon, f"at most 2 ln(5/2) = {CLASSICAL_LIMIT:.4f}...")

@@ -21,7 +21,7 @@ from ..accountant import PrivacyLoss, finite
 from ..checks import Few, Many, checked, count_up_to, number_within, within
 
 WIDTH = 9.0  # standard deviations of noise on either side; what lies beyond is one cell
-CUT = 1e-17  # what a grid of averages leaves to its first and its last cell
+CUT = 1e-17  # probability left to the first and to the last cell
 
 
 Sigma = Annotated[float, number_within(0.1, 1e3)]
@@ -45,7 +45,7 @@ class _Ratio(NamedTuple):
     lost: float
 
     def loss(self):
-        mass = self.mass / self.mass.sum()  # what round-off of many means adds up to
+        mass = self.mass / self.mass.sum()  # the round-off of many means adds up
         return finite(np.append(self.value * mass, self.lost), np.append(mass, 0.0))
 
 
@@ -59,7 +59,7 @@ def shuffled_floor(sigma: Sigma, steps: Many, cells: Cells = 600) -> PrivacyLoss
     0.1 to 1e3, steps up to 1e7.
     """
     inner = np.linspace(sigma * ndtri(np.exp(-40.0 / steps)), 2 + WIDTH * sigma, cells - 1)
-    return finite(*(_maximum(inner, sigma, steps, mean) for mean in (2.0, 1.0)))
+    return finite(*(_cell_masses_of_max(inner, sigma, steps, mean) for mean in (2.0, 1.0)))
 
 
 @checked
@@ -74,7 +74,7 @@ def random_allocation(
     """
     z = np.linspace(-WIDTH * sigma, 1 + WIDTH * sigma, cells - 1)
     edges = np.concatenate([[0.0], np.exp((2 * z - 1) / (2 * sigma**2)), [np.inf]])
-    q, p = _gaussian(z, sigma, 0.0), _gaussian(z, sigma, 1.0)
+    q, p = _cell_masses(z, sigma, 0.0), _cell_masses(z, sigma, 1.0)
     return tuple(_averaged(rule(edges, q, p, 0.0), steps, rule) for rule in (_merged, _spread))
 
 
@@ -93,7 +93,7 @@ def sampled_group(
 
     taken = binom.pmf(np.arange(rows + 1), rows, rate)
     z = np.linspace(-WIDTH * sigma, rows + WIDTH * sigma, cells - 1)
-    return _both(z, sigma, taken, np.array([1.0]), np.arange(rows + 1.0), np.zeros(1))
+    return _loss_bounds(z, sigma, taken, np.array([1.0]), np.arange(rows + 1.0), np.zeros(1))
 
 
 @checked
@@ -109,25 +109,26 @@ def sampled_substitution(
     reach = 1 + WIDTH * sigma
     z = np.linspace(-reach, reach, cells - 1)
     weights = np.array([1 - rate, rate])
-    return _both(z, sigma, weights, weights, np.array([0.0, 1.0]), np.array([0.0, -1.0]))
+    return _loss_bounds(z, sigma, weights, weights, np.array([0.0, 1.0]), np.array([0.0, -1.0]))
 
 
-def _both(z, sigma, weights_p, weights_q, means_p, means_q):
+def _loss_bounds(z, sigma, weights_p, weights_q, means_p, means_q):
     """Merged and spread, for two mixtures of Gaussians whose ratio rises with z."""
-    p = sum(w * _gaussian(z, sigma, m) for w, m in zip(weights_p, means_p, strict=True))
-    q = sum(w * _gaussian(z, sigma, m) for w, m in zip(weights_q, means_q, strict=True))
-    above, below = _tilts(z, sigma, weights_p, means_p), _tilts(z, sigma, weights_q, means_q)
+    p = sum(w * _cell_masses(z, sigma, m) for w, m in zip(weights_p, means_p, strict=True))
+    q = sum(w * _cell_masses(z, sigma, m) for w, m in zip(weights_q, means_q, strict=True))
+    above = _mixture_ratio(z, sigma, weights_p, means_p)
+    below = _mixture_ratio(z, sigma, weights_q, means_q)
     least = weights_p[0] if len(weights_q) == 1 else 0.0  # the ratio far out on the left
     edges = np.concatenate([[least], above / below, [np.inf]])
     return tuple(rule(edges, q, p, 0.0).loss() for rule in (_merged, _spread))
 
 
-def _tilts(z, sigma, weights, means):
+def _mixture_ratio(z, sigma, weights, means):
     """The density of a mixture of Gaussians, relative to the Gaussian around 0."""
     return np.exp((np.multiply.outer(z, means) - means**2 / 2) / sigma**2) @ weights
 
 
-def _gaussian(z, sigma, mean):
+def _cell_masses(z, sigma, mean):
     """Masses of the cells between the points z, and beyond both ends."""
     t = (z - mean) / sigma
     left = np.diff(np.concatenate([[0.0], ndtr(t), [1.0]]))
@@ -135,7 +136,7 @@ def _gaussian(z, sigma, mean):
     return np.where(np.append(t, np.inf) > 0, right, left)
 
 
-def _maximum(c, sigma, steps, mean):
+def _cell_masses_of_max(c, sigma, steps, mean):
     """Masses of the same cells for the largest of `steps` coordinates, one around `mean`."""
     log_cdf = log_ndtr((c - mean) / sigma) + (steps - 1) * log_ndtr(c / sigma)
     below = np.diff(np.concatenate([[0.0], np.exp(log_cdf), [1.0]]))
@@ -167,13 +168,13 @@ def _averaged(one, steps, rule):
     ratio more where the digit is 1."""
     mean, n = one, 1
     for digit in bin(steps)[3:]:
-        mean, n = _mixed(mean, mean, 0.5, rule), 2 * n
+        mean, n = _weighted_sum(mean, mean, 0.5, rule), 2 * n
         if digit == "1":
-            mean, n = _mixed(mean, one, n / (n + 1), rule), n + 1
+            mean, n = _weighted_sum(mean, one, n / (n + 1), rule), n + 1
     return mean.loss()
 
 
-def _mixed(a, b, share, rule):
+def _weighted_sum(a, b, share, rule):
     """share a + (1 - share) b for independent ratios a and b, in as many cells as b has."""
     value = np.add.outer(share * a.value, (1 - share) * b.value).ravel()
     mass = np.multiply.outer(a.mass, b.mass).ravel()

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..checks import Count, Positive, checked
+from ..checks import Array, Count, Positive, checked
 
 
 @checked
-def randomized_response_error(epsilon: Positive = 1.0, respondents: Count = 1):
+def randomized_response_error(epsilon: Positive = 1.0, respondents: Count = 1) -> float | Array:
     """Standard deviation of the randomized-response estimate of a proportion, over the coins.
 
     1/(2 sinh(epsilon/2) sqrt(respondents)), whatever the proportion is (F-randomized-response).

@@ -1,6 +1,6 @@
 """Rényi differential privacy: the privacy loss seen through its moment generating function.
 
-For a pair of laws (P, Q) with privacy loss L = log dP/dQ under P, E exp((alpha-1) L) equals
+For a pair of laws (P, Q) with privacy loss L = ln dP/dQ under P, E exp((alpha-1) L) equals
 exp((alpha-1) D_alpha(P||Q)) (U-mgf-plrv): a bound on Rényi divergences is a bound on moments, it
 adds under composition, and Markov's inequality turns it back into (epsilon, delta). Divergences
 of mechanisms and of their compositions, at real orders: ``PrivacyLoss.renyi``. Natural logarithms.
@@ -12,9 +12,11 @@ import numpy as np
 
 from .._scipy import log1p, log_binomial, logsumexp, optimize
 from ..checks import (
-    Nonnegative, NonnegativeNumber, OpenProbability, OpenProbabilityNumber, Order,
+    Array, Nonnegative, NonnegativeNumber, OpenProbability, OpenProbabilityNumber, Order,
     OrderAboveOne, OrderAboveOneNumber, PositiveNumber, ProbabilityNumber, checked, refusal,
 )  # fmt: skip
+
+ORDERS = 1 + np.geomspace(0.02, 2000.0, 80)  # among which the best one is looked for
 
 
 @checked
@@ -42,8 +44,8 @@ def _subsampled_moment(sigma, rate, alpha):
 
 
 @checked
-def rdp_to_dp(alpha: OrderAboveOne, rdp: Nonnegative, delta: OpenProbability):
-    """epsilon from (alpha, rdp)-RDP: rdp + log(1/delta)/(alpha-1) (A-rdp-to-dp; Mironov 2017)."""
+def rdp_to_dp(alpha: OrderAboveOne, rdp: Nonnegative, delta: OpenProbability) -> float | Array:
+    """epsilon from (alpha, rdp)-RDP: rdp + ln(1/delta)/(alpha-1) (A-rdp-to-dp; Mironov 2017)."""
     return rdp - np.log(delta) / (alpha - 1)
 
 
@@ -51,7 +53,7 @@ def rdp_to_dp(alpha: OrderAboveOne, rdp: Nonnegative, delta: OpenProbability):
 def rdp_to_dp_improved(alpha: OrderAboveOne, rdp: Nonnegative, delta: OpenProbability):
     """epsilon from (alpha, rdp)-RDP by Canonne, Kamath & Steinke (2020, proposition 12).
 
-    rdp + log(1-1/alpha) - log(alpha delta)/(alpha-1), and never below zero.
+    rdp + ln(1-1/alpha) - ln(alpha delta)/(alpha-1), and never below zero.
     """
     excess = log1p(-1 / alpha) - (np.log(delta) + np.log(alpha)) / (alpha - 1)
     return np.maximum(rdp + excess, 0.0)
@@ -63,7 +65,7 @@ def rdp_to_dp_optimal(
 ) -> float:
     """Least epsilon that D_alpha(P||Q) <= rdp implies at `delta` (Asoodeh et al. 2021).
 
-    Only two-point laws matter: the largest log((p-delta)/q) over (p, q) with
+    Only two-point laws matter: the largest ln((p-delta)/q) over (p, q) with
     D_alpha((p, 1-p)||(q, 1-q)) <= rdp. Never below zero.
     """
     if rdp == 0:
@@ -71,7 +73,7 @@ def rdp_to_dp_optimal(
     rdp = max(rdp, 1e-15)  # more loss than there is: still a bound
 
     def loss(logit):
-        log_excess = log1p(-delta) - np.logaddexp(0, -logit)  # log(p - delta)
+        log_excess = log1p(-delta) - np.logaddexp(0, -logit)  # ln(p - delta)
         return _least_log_q(delta + np.exp(log_excess), alpha, rdp) - log_excess
 
     return max(0.0, -_least(loss, np.linspace(-745.0, 40.0, 158), xatol=1e-10))
@@ -104,8 +106,8 @@ def _least_log_q(p, alpha, rdp):
 
 
 @checked
-def zcdp_to_dp(rho: Nonnegative, delta: OpenProbability):
-    """epsilon from rho-zCDP: rho + 2 sqrt(rho log(1/delta)) (U-zcdp-to-dp; Bun & Steinke 2016)."""
+def zcdp_to_dp(rho: Nonnegative, delta: OpenProbability) -> float | Array:
+    """epsilon from rho-zCDP: rho + 2 sqrt(rho ln(1/delta)) (U-zcdp-to-dp; Bun & Steinke 2016)."""
     return rho + 2 * np.sqrt(-rho * np.log(delta))
 
 

@@ -10,13 +10,13 @@ Scores stand along the last axis. Noise is drawn in floating point: for study.
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import partial
 from math import comb
 from typing import Annotated
 
 import numpy as np
 
-from .._scipy import log_binomial, roots_legendre, softmax
+from .._scipy import log_binomial, softmax
 from ..accountant.law import gauss
 from ..checks import (
     Array, ArrayLike, Count, Generator, PositiveNumber, PositiveProbability, Real, RealNumber,
@@ -24,6 +24,7 @@ from ..checks import (
 )  # fmt: skip
 
 MOST_ENTRIES = 10_000_000  # of the table of databases that small_db lists
+MOST_CANDIDATES = 4000  # of an exact law
 
 
 def _scores(name, value):
@@ -47,7 +48,7 @@ def exponential(
     epsilon: PositiveNumber = 1.0,
     *,
     rng: Generator,
-):
+) -> int | Array:
     """Index r with probability proportional to exp(epsilon utility[r] / (2 sensitivity)).
 
     epsilon-DP when one neighbour moves every utility by at most `sensitivity` (F-exponential,
@@ -81,7 +82,8 @@ def noisy_max(scores: Scores, *, scale: PositiveNumber, noise: Noise = "laplace"
 def noisy_max_law(scores: Scores, *, scale: PositiveNumber, noise: Noise = "laplace") -> Array:
     """Probabilities of the indices of `noisy_max`, in the shape of `scores`.
 
-    A softmax for Gumbel noise, else quadrature to near machine precision. At most 4,000 candidates.
+    A softmax for Gumbel noise, else quadrature to near machine precision, for candidates up to
+    MOST_CANDIDATES.
     """
     gaps = _gaps(scores, scale)
     rule = {"laplace": _laplace_law, "exponential": _flip_law, "gumbel": softmax}
@@ -95,7 +97,7 @@ def permute_and_flip(
     epsilon: PositiveNumber = 1.0,
     *,
     rng: Generator,
-):
+) -> int | Array:
     """Visit the candidates in random order; stop at r with probability exp(epsilon g/(2 sens.)).
 
     g = utility[r] - max utility. As private as `exponential`, and never worse
@@ -177,7 +179,7 @@ def small_db_accuracy(
     queries: TwoOrMore,
     rows: Count,
     epsilon: PositiveNumber = 1.0,
-):
+) -> float | Array:
     """Error of SmallDB on every query, but for probability `beta` (U-smalldb); at most 1.
 
     sqrt(ln(queries)/rows) + 2/(epsilon n) (ln N + ln(1/beta)), N = C(universe + rows - 1, rows) the
@@ -189,7 +191,7 @@ def small_db_accuracy(
 
 
 def _gaps(scores, scale):
-    """Scores less the largest one, in units of the scale; minus infinity is allowed to come out."""
+    """Scores less the largest one, in units of the scale; minus infinity for those far below."""
     with np.errstate(over="ignore"):
         return (scores - scores.max(-1, keepdims=True)) / scale
 
@@ -198,16 +200,12 @@ def _largest(noisy):
     return int(np.argmax(noisy)) if noisy.ndim == 1 else np.argmax(noisy, axis=-1)
 
 
-_roots = lru_cache(maxsize=64)(roots_legendre)
-
-
-def _alone(p):
+def _products_without_each(p):
     """For each r: the integral over w in [0, 1] of the product of 1 - p_j w over all j but r."""
-    if len(p) > 4000:
-        raise ValueError(f"scores must be at most 4000 for an exact law, got {len(p)}")
-    w, weight = gauss(
-        np.array([0.0, 1.0]), (len(p) + 1) // 2
-    )  # exact up to degree len(p) - 1 at least
+    if len(p) > MOST_CANDIDATES:
+        raise ValueError(f"scores must be at most {MOST_CANDIDATES} here, got {len(p)}")
+    nodes = (len(p) + 1) // 2  # exact up to degree len(p) - 1 at least
+    w, weight = gauss(np.array([0.0, 1.0]), nodes)
     logs = np.log1p(-w[:, None] * p)
     return weight @ np.exp(logs.sum(1, keepdims=True) - logs)
 
@@ -215,7 +213,7 @@ def _alone(p):
 def _flip_law(gaps):
     """Law of permute-and-flip: p_r E 1/(1 + number of other heads), p = exp(gaps)."""
     p = np.exp(gaps)
-    return p * _alone(p)
+    return p * _products_without_each(p)
 
 
 def _laplace_law(gaps):
@@ -225,7 +223,8 @@ def _laplace_law(gaps):
     law, near = np.zeros(len(gaps)), gaps > -700.0  # else 0 in floating point
     u = gaps[near]
     k, least, p = len(u), u.min(), np.exp(u) / 2
-    chance = p * _alone(p)  # a largest sum above all scores: w = exp(-sum)
+    # the part where the winning noisy score exceeds all scores; substitute w = exp(-that score)
+    chance = p * _products_without_each(p)
     chance += np.exp(k * (least - np.log(2)) - u.sum()) / k  # below all scores
     edges = np.unique(np.concatenate([u, np.arange(least, 0.0)]))
     node, weight = gauss(edges, 16)

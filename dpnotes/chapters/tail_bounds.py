@@ -13,18 +13,16 @@ import math
 import numpy as np
 
 from .._scipy import kl_div, optimize, xlog1py
-from ..checks import (
-    Function, NonnegativeOrInfNumber, Positive, Probability, Real, checked,
-)  # fmt: skip
+from ..checks import Array, Function, NonnegativeOrInfNumber, Positive, Probability, Real, checked
 
 _SMALLEST = 5e-324
 
 
 @checked
-def chernoff(t: Real, log_mgf: Function, limit: NonnegativeOrInfNumber = math.inf):
+def chernoff(t: Real, log_mgf: Function, limit: NonnegativeOrInfNumber = math.inf) -> float | Array:
     """inf over 0 <= lam < limit of exp(log_mgf(lam) - lam t) >= P(X >= t) (U-chernoff-method).
 
-    `log_mgf` takes one float lam and returns log E exp(lam X), finite for lam < `limit`. The search
+    `log_mgf` takes one float lam and returns ln E exp(lam X), finite for lam < `limit`. The search
     over lam is numerical; whatever lam it ends at gives a valid bound. Its rounding error is added
     (4 ulp of the two terms).
     """
@@ -55,7 +53,7 @@ def _legendre(log_mgf, t, limit):
     while exponent(lam / 2) < exponent(lam):
         lam /= 2
     low, high = lam / 2, farther(lam)
-    with np.errstate(over="ignore", invalid="ignore"):  # of its parabolas: it bisects instead
+    with np.errstate(over="ignore", invalid="ignore"):  # warnings of SciPy's parabola step
         found = optimize().minimize_scalar(
             exponent, bounds=(low, high), method="bounded", options={"xatol": 1e-9 * (high - low)}
         )
@@ -63,7 +61,7 @@ def _legendre(log_mgf, t, limit):
 
 
 @checked
-def chernoff_kl(t: Probability, n: Positive, mu: Probability):
+def chernoff_kl(t: Probability, n: Positive, mu: Probability) -> float | Array:
     """P(S >= t) <= exp(-n kl(t, mu)) for t >= mu, and P(S <= t) <= the same for t <= mu.
 
     S is the mean of n independent [0,1] terms, mu its expectation (F-chernoff-additive, sharp).
@@ -77,7 +75,7 @@ def _kl_coins(s, mu):
 
 
 def _excess(s, mu, difference):
-    """s log(s/mu) - s + mu, where `difference` is s - mu."""
+    """s ln(s/mu) - s + mu, where `difference` is s - mu."""
     near = np.abs(difference) < mu
     x = np.where(near, difference / np.where(near, mu, 1), 0)
     return np.where(near, mu * (xlog1py(1 + x, x) - x), kl_div(s, mu))

@@ -210,7 +210,7 @@ def test_threads_that_ask_at_once_share_one_budget():
 
     def check(kind):
         oracle = kind(0.1, 0.001, 3, rng=np.random.default_rng(23))
-        oracle.left = oracle.left.view(Slow)
+        oracle._left = oracle._left.view(Slow)
         told = together(lambda: oracle.answer([[0.9]], [[0.1]]).item())
         equal(np.sum(~np.isnan(told)), 3)
 

@@ -188,7 +188,7 @@ def test_the_binary_digits_of_the_chances(off):
         Fraction(95),
     ):
         x = (-(decimal.Decimal(rate.numerator) / rate.denominator)).exp()
-        for found, p in ((integer_noise._falling, x), (integer_noise._odds, x / (1 + x))):
+        for found, p in ((integer_noise._digits_of_exp, x), (integer_noise._digits_of_odds, x / (1 + x))):
             for bits in (64, 128, 300):
                 holds(np.array([found(rate, bits) + off == int(p * 2**bits)]))
     low, high, one = integer_noise.enclosed_exp(Fraction(1, 2), 100)
@@ -206,7 +206,7 @@ def test_a_tie_is_decided_by_more_digits():
             return np.array(taken, dtype=np.uint64)
 
     def digits(bits):
-        return integer_noise._odds(Fraction(1), bits)
+        return integer_noise._digits_of_odds(Fraction(1), bits)
 
     first, second = digits(64), digits(128) - (digits(64) << 64)
     third = digits(192) - (digits(128) << 64)
@@ -260,12 +260,12 @@ def test_draws_follow_the_exact_laws():
 def test_the_float_shortcut_of_thinning_agrees_with_fractions(monkeypatch):
     def kept():
         size, variance = np.arange(400) % 23, Fraction(7.3) ** 2
-        return integer_noise._keeps(size, variance, variance / 8, rng(13))
+        return integer_noise._gaussian_coins(size, variance, variance / 8, rng(13))
 
     fast = kept()
     monkeypatch.setattr(integer_noise, "SHARP", 2.0)  # everything by fractions
     holds(kept() == fast)
-    monkeypatch.setattr(integer_noise, "_falling", lambda rate, bits: 2**bits // 2)
+    monkeypatch.setattr(integer_noise, "_digits_of_exp", lambda rate, bits: 2**bits // 2)
     must_fail(lambda: holds(kept() == fast))
 
 

@@ -346,6 +346,24 @@ def test_faults_are_seen(monkeypatch):
         refused("gaussian", careless)
 
 
+def test_what_a_guarantee_rests_on_cannot_be_changed_afterwards():
+    plan = release.weights_plan(5, 3, 2, epsilon=1.0)
+    systems = (
+        (adaptive.Thresholdout(0.1, 0.1, 3, rng=RNG), ("threshold", "scale", "left")),
+        (release.MultiplicativeWeights([3, 0, 2], plan, rng=RNG), ("plan", "updates", "weights")),
+        (stopping.Filter(1.0, 1e-6), ("order", "spent", "left")),
+        (stopping.GaussianFilter(1.0, 1e-6), ("spent", "left")),
+    )
+    for system, names in systems:
+        for name in names:
+            before = getattr(system, name)
+            with pytest.raises(AttributeError):
+                setattr(system, name, before)
+            if isinstance(before, np.ndarray):  # what is given out is a copy
+                before[:] = 1e9
+                assert (getattr(system, name) < 1e9).all()
+
+
 # --------------------------------------------------------------------- data stay out of messages
 
 NUMBER, WORD = 7777777.25, "bob's secret"
@@ -400,6 +418,8 @@ def test_an_exception_of_a_system_shows_no_data():
     shows_no_data(release.MultiplicativeWeights, {"histogram": [3, 0, 2], "plan": plan, "rng": RNG})
     oracle = adaptive.Thresholdout(0.1, 0.1, 3, rng=RNG)
     shows_no_data(oracle.answer, {"training": [[0.5]], "holdout": [[0.4]]})
+    for budget in (stopping.Filter(1.0, 1e-6), stopping.GaussianFilter(1.0, 1e-6)):
+        shows_no_data(budget.allows, {"step": dp.gaussian(1e3)})
 
     def talks(values):
         raise ValueError(f"values must be numbers, got {values!r}")

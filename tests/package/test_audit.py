@@ -274,8 +274,8 @@ def test_many_numbers_lie_between_quantiles_finer_at_both_ends():
 
 
 def test_names_of_classes_are_cut_after_six():
-    assert classes._some(list("abcdef")) == "a or b or c or d or e or f"
-    assert classes._some(list("abcdefgh")) == "a or b or c or d or e or f or 2 more"
+    assert classes._first_six(list("abcdef")) == "a or b or c or d or e or f"
+    assert classes._first_six(list("abcdefgh")) == "a or b or c or d or e or f or 2 more"
     rows = classes._Outcomes([[0.5, -0.0], [np.nan, 1.0]], (2,))
     assert rows.words(np.array([True, True])) == "output (0.5, 0) or (nan, 1)"
     assert rows.label([[0.5, 0.0], [1.0, 1.0], [np.nan, 1.0]]).tolist() == [0, 2, 1]

@@ -366,9 +366,9 @@ def test_a_draw_next_to_its_chance_is_decided_by_fractions():
     with mpmath.workdps(40):
         chance = int(mpmath.floor(mpmath.exp(-1) * 2**64))  # a rate of 1
     for word, kept in ((chance - 1, True), (chance + 1, False)):
-        assert integer_noise._keeps(np.array([1]), Fraction(1, 2), 0, Scripted(word)) == [kept]
+        assert integer_noise._gaussian_coins(np.array([1]), Fraction(1, 2), 0, Scripted(word)) == [kept]
     for word in (0, 2**63, 2**64 - 1):  # a rate of 0 keeps all
-        assert integer_noise._keeps(np.array([3]), Fraction(1, 2), 3, Scripted(word)) == [True]
+        assert integer_noise._gaussian_coins(np.array([3]), Fraction(1, 2), 3, Scripted(word)) == [True]
 
 
 def test_the_step_away_from_a_data_point_is_that_of_vardi_and_zhang():
@@ -383,7 +383,7 @@ def test_the_step_away_from_a_data_point_is_that_of_vardi_and_zhang():
 def test_a_step_ends_where_the_slope_is_a_tenth_of_its_first_value():
     def along(gradient, start, step):
         start, step = np.array([start]), np.array([step])
-        point, there = optima._along(gradient, start, gradient(start), step)
+        point, there = optima._line_search(gradient, start, gradient(start), step)
         equal(there, gradient(point))
         return point.item()
 
@@ -407,7 +407,7 @@ def test_nesterovs_method_takes_the_steps_of_its_theorem():
         seen.append(phi)
         return False
 
-    optima._accelerated(lambda phi: curves * phi, start, 0.01, 1.0, arrived, tolerance)
+    optima._nesterov(lambda phi: curves * phi, start, 0.01, 1.0, arrived, tolerance)
     least = 2 * (curves**2 @ start**2) / (0.01 * tolerance**2)
     assert len(seen) == np.ceil(10 * np.log(least)) == 187
     assert np.linalg.norm(curves * seen[-1]) <= tolerance
@@ -416,7 +416,7 @@ def test_nesterovs_method_takes_the_steps_of_its_theorem():
         before, now = now, (1 - curves) * (now + beta * (now - before))
         equal(phi, now, rtol=1e-9, atol=1e-12)
     seen.clear()
-    optima._accelerated(lambda phi: 0 * phi, start, 0.25, 1.0, lambda *at: seen.append(at), 1e-3)
+    optima._nesterov(lambda phi: 0 * phi, start, 0.25, 1.0, lambda *at: seen.append(at), 1e-3)
     assert len(seen) == 2  # 2 log 2, rounded up: nothing is divided by a gradient of 0
     seen.clear()
 
@@ -424,7 +424,7 @@ def test_nesterovs_method_takes_the_steps_of_its_theorem():
         seen.append(phi)
         return len(seen) == 3
 
-    optima._accelerated(lambda phi: curves * phi, start, 0.01, 1.0, third, tolerance)
+    optima._nesterov(lambda phi: curves * phi, start, 0.01, 1.0, third, tolerance)
     assert len(seen) == 3
 
 
@@ -510,13 +510,13 @@ def test_masses_of_cells_of_gaussians():
         cdf = [mpmath.ncdf((mpmath.mpf(x) - 1) / sigma) for x in z.tolist()]
         tail = [mpmath.ncdf(-(mpmath.mpf(x) - 1) / sigma) for x in z.tolist()]
         cells = [cdf[0], *(b - a for a, b in zip(cdf[:-1], cdf[1:], strict=True)), tail[-1]]
-        equal(in_practice._gaussian(z, sigma, 1.0), [float(c) for c in cells], rtol=1e-11)
+        equal(in_practice._cell_masses(z, sigma, 1.0), [float(c) for c in cells], rtol=1e-11)
         one = [mpmath.ncdf(mpmath.mpf(x) / sigma) for x in z.tolist()]
         largest = [a * b**6 for a, b in zip(cdf, one, strict=True)]
         between = [b - a for a, b in zip(largest[:-1], largest[1:], strict=True)]
         cells = [largest[0], *between, 1 - largest[-1]]
-        found = in_practice._maximum(z, sigma, 7, 1.0)
+        found = in_practice._cell_masses_of_max(z, sigma, 7, 1.0)
         equal(found, [float(c) for c in cells], rtol=1e-9)
     means, weights = np.array([0.0, 2.0]), np.array([0.75, 0.25])
     ratio = 0.75 + 0.25 * np.exp((2 * z - 2) / sigma**2)
-    equal(in_practice._tilts(z, sigma, weights, means), ratio)
+    equal(in_practice._mixture_ratio(z, sigma, weights, means), ratio)

@@ -83,7 +83,7 @@ def test_nesterov_arrives_where_newton_is_not_allowed_to(monkeypatch):
     def creep(gradient, phi, here, step):
         return phi + 1e-3, gradient(phi + 1e-3)
 
-    monkeypatch.setattr(erm.optima, "_along", creep)
+    monkeypatch.setattr(erm.optima, "_line_search", creep)
     for loss in (erm.logistic_loss, erm.huber_loss, erm.squared_loss):
         for lam in (1e-3, 0.1, 3.0):
             nothing = np.zeros(3)

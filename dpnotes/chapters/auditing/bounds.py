@@ -47,12 +47,12 @@ def epsilon_from_counts(
     delta: Probability = 0.0,
     *,
     false_alarm: FalseAlarm,
-):
+) -> float | Array:
     """Lower bound on epsilon at `delta` from an event seen `k` times in `runs` runs on one input
     and `other` times in `runs` runs on its neighbour (X-audit). Vectorised; at least 0.
 
     It exceeds the epsilon of an (epsilon, delta)-DP mechanism with probability at most
-    `false_alarm`, if the event was chosen without these runs. It is log((low - delta)/high).
+    `false_alarm`, if the event was chosen without these runs. It is ln((low - delta)/high).
     """
     _none_above("k", k, "runs", runs)
     _none_above("other", other, "runs", runs)
@@ -80,7 +80,7 @@ def epsilon_from_guesses(
     canaries: Count | None = None,
     *,
     false_alarm: FalseAlarm,
-):
+) -> float | Array:
     """Lower bound on epsilon from one run with canaries, `correct` of `guesses` right (X-one-run).
 
     For delta > 0 the number of all `canaries`, guessed or not, must be given. It exceeds the
@@ -100,7 +100,7 @@ def epsilon_from_guesses(
 
 
 def log_ratio_bound(k, other, n, delta, alarm):
-    """log((low - delta)/high) >= 0 of Clopper and Pearson's bounds at alarm/2, unchecked."""
+    """ln((low - delta)/high) >= 0 of Clopper and Pearson's bounds at alarm/2, unchecked."""
     k, other = np.asarray(k, float), np.asarray(other, float)
     ratio = (_low(k, n, alarm / 2) - delta) / _high(other, n, alarm / 2)
     return np.log(np.maximum(ratio, 1.0))

@@ -16,7 +16,7 @@ def log_ratio(seen_x, seen_y):
 
 
 def counts_of(labels, size):
-    """How many outputs are in each class; label `size`, of none, is not counted."""
+    """How many outputs are in each class; the label `size` means no class."""
     return np.bincount(labels, minlength=size + 1)[:size]
 
 
@@ -61,7 +61,7 @@ class _Outcomes:
         keys = [key for key, code in self.codes.items() if members[code]]
         if self.shape is not None:
             keys = [f"({', '.join(f'{y:.6g}' for y in np.frombuffer(key))})" for key in keys]
-        return "output " + _some(list(map(str, keys)))
+        return "output " + _first_six(list(map(str, keys)))
 
 
 class _Bins:
@@ -91,11 +91,11 @@ class _Bins:
     def words(self, members):
         if self.few:
             names = [*(f"{edge:.6g}" for edge in self.edges), "none of the others"]
-            return "output " + _some([n for n, m in zip(names, members, strict=True) if m])
+            return "output " + _first_six([n for n, m in zip(names, members, strict=True) if m])
         ends = np.concatenate([[-np.inf], self.edges, [np.inf]])
         changes = np.flatnonzero(np.diff(np.concatenate([[0], members, [0]])))
         pieces = [f"({ends[i]:.6g}, {ends[j]:.6g}]" for i, j in changes.reshape(-1, 2)]
-        return "output in " + _some(pieces)
+        return "output in " + _first_six(pieces)
 
 
 class _Scores:
@@ -126,7 +126,7 @@ class _Scores:
         return self.bins.words(members).replace("output", "estimated log ratio", 1)
 
 
-def _some(names):
+def _first_six(names):
     """At most six of the names, and how many more there are."""
     more = f" or {len(names) - 6} more" if len(names) > 6 else ""
     return " or ".join(names[:6]) + more
@@ -147,7 +147,7 @@ def _numbers(outputs, shape):
 
 
 def _hashable(output):
-    """An outcome that equal outcomes equal: tuples for arrays and lists, None for NaN."""
+    """A hashable form, the same for equal outcomes: tuples for arrays and lists, None for NaN."""
     if isinstance(output, np.ndarray | np.generic):
         output = output.tolist()
     if isinstance(output, list | tuple):

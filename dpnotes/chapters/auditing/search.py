@@ -123,7 +123,7 @@ def _chosen(first, delta, alarm):
     for classes in classes_of(*first):
         labels = [classes.label(outputs) for outputs in first]
         quarters = [[counts_of(at[i::2], classes.size) for at in labels] for i in (0, 1)]
-        # half the runs at the root of the level: bounds as far from the estimates as later
+        # half as many runs, so the level sqrt(alarm): bounds about as tight as the final ones
         promises.append((*_best_event(*quarters, delta, math.sqrt(alarm)), classes))
     return max(promises, key=lambda promise: promise[0])[1:]
 
@@ -135,7 +135,7 @@ def _best_event(ordering, choosing, delta, alarm):
     """
     by_ratio = np.argsort(-log_ratio(*ordering), kind="stable")
     n = choosing[0].sum()
-    natural = np.arange(len(by_ratio))  # its beginnings and ends are thresholds of a real output
+    natural = np.arange(len(by_ratio))  # its beginnings and ends are thresholds
     best = (-1.0, "x", by_ratio[:0])
     for order in (by_ratio, by_ratio[::-1], natural, natural[::-1]):
         in_x, in_y = (np.cumsum(seen[order]) for seen in choosing)

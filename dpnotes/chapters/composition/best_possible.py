@@ -57,7 +57,7 @@ def optimal_delta(
     k: Count,
     target_epsilon: Nonnegative,
     delta: ProbabilityNumber = 0.0,
-):
+) -> float | Array:
     """Least delta of k adaptive (epsilon, delta)-DP rounds at `target_epsilon` (X-optimal).
 
     1 - (1-delta)^k (1 - sum_i C(k,i) (e^(i eps) - e^(target + (k-i) eps))_+ / (1+e^eps)^k),
@@ -70,13 +70,13 @@ def optimal_delta(
 @checked
 def optimal(
     epsilon: NonnegativeNumber, k: Count, target_delta: Probability, delta: ProbabilityNumber = 0.0
-):
+) -> float | Array:
     """Least epsilon of k adaptive (epsilon, delta)-DP rounds at `target_delta` (X-optimal).
 
     Infinite if `target_delta` < 1 - (1-delta)^k, and k epsilon at equality.
     """
     coins, kept = _coins(epsilon, k), _log_kept(delta, k)
-    with np.errstate(divide="ignore"):  # log(1 - target_delta) - k log(1-delta), <= 0 if feasible
+    with np.errstate(divide="ignore"):  # ln(1 - target_delta) - k ln(1-delta), <= 0 if feasible
         room = np.where(target_delta == 1, -np.inf, np.log1p(-target_delta) - max(kept, -1e300))
     found = np.asarray(coins.epsilon(-np.expm1(np.minimum(room, 0.0))))
     return np.where(room > 0, np.inf, found)
@@ -88,7 +88,7 @@ def _coins(epsilon, k):
 
 
 def _log_kept(delta, k):
-    """log (1-delta)^k: no round shows the data."""
+    """ln (1-delta)^k: no round shows the data."""
     return k * np.log1p(-delta) if delta < 1 else -np.inf
 
 
@@ -99,7 +99,10 @@ def _leak(log_kept, pure):
 
 
 def _normalised(part, law):
-    """`part` without negative rounding errors, as a law; where nothing is left, `law`, or any."""
+    """`part` scaled to sum 1, without negative rounding errors.
+
+    Where that is 0 everywhere it is `law` that is scaled, and where that is 0 too, a constant.
+    """
     for weights in (np.maximum(part, 0.0), law, np.ones_like(part)):
         if weights.sum() > 1e-15:
             return weights / weights.sum()

@@ -36,7 +36,7 @@ def adaptive_law(*kernels: Laws) -> Array:
 
 
 @checked
-def kl_from_pure(epsilon: Nonnegative):
+def kl_from_pure(epsilon: Nonnegative) -> float | Array:
     """Largest KL divergence of an epsilon-indistinguishable pair: epsilon tanh(epsilon/2).
 
     Randomized response attains it (U-kl-tight).
@@ -45,7 +45,7 @@ def kl_from_pure(epsilon: Nonnegative):
 
 
 @checked
-def kl_from_pure_exponential(epsilon: Nonnegative):
+def kl_from_pure_exponential(epsilon: Nonnegative) -> float | Array:
     """Bound on the same KL divergence: epsilon (e^epsilon - 1) (F-3.18); inf beyond the floats.
 
     It bounds KL(p||q) + KL(q||p) too (T-11).
@@ -55,7 +55,7 @@ def kl_from_pure_exponential(epsilon: Nonnegative):
 
 
 @checked
-def kl_from_pure_piecewise(epsilon: Nonnegative):
+def kl_from_pure_piecewise(epsilon: Nonnegative) -> float | Array:
     """Bound on the same KL divergence: the lesser of epsilon (e^epsilon - 1) and epsilon (T-12)."""
     return epsilon * np.expm1(np.minimum(epsilon, np.log(2)))
 
@@ -66,8 +66,8 @@ def kl_from_pure_piecewise(epsilon: Nonnegative):
 @checked
 def advanced(
     epsilon: Nonnegative, k: Counts, delta_prime: PositiveProbability, mean: Function = kl_from_pure
-):
-    """epsilon of k adaptive rounds: k mean(epsilon) + epsilon sqrt(2k log(1/delta_prime)).
+) -> float | Array:
+    """epsilon of k adaptive rounds: k mean(epsilon) + epsilon sqrt(2k ln(1/delta_prime)).
 
     `mean` bounds the mean loss of one round: epsilon^2/2 gives A-advanced-pure and U-advanced,
     `kl_from_pure_piecewise` T-14 and T-17, `kl_from_pure_exponential` F-3.20 and S-0.3. Rounds that
@@ -82,8 +82,8 @@ def advanced_azuma(
     k: Counts,
     delta_prime: PositiveProbability,
     mean: Function = kl_from_pure_piecewise,
-):
-    """The same by Azuma: k a + (epsilon + a) sqrt(2k log(1/delta_prime)), a = mean(epsilon).
+) -> float | Array:
+    """The same by Azuma: k a + (epsilon + a) sqrt(2k ln(1/delta_prime)), a = mean(epsilon).
 
     (T-16, T-18.) `advanced` holds under the same hypotheses and is smaller.
     """
@@ -92,8 +92,8 @@ def advanced_azuma(
 
 
 @checked
-def advanced_heterogeneous(epsilons: Nonnegative, delta_prime: PositiveProbability):
-    """Different rounds: sum eps_i tanh(eps_i/2) + sqrt(2 log(1/delta_prime) sum eps_i^2)."""
+def advanced_heterogeneous(epsilons: Nonnegative, delta_prime: PositiveProbability) -> float:
+    """Different rounds: sum eps_i tanh(eps_i/2) + sqrt(2 ln(1/delta_prime) sum eps_i^2)."""
     epsilons = np.atleast_1d(epsilons)
     log_inverse = -np.log(delta_prime)
     width = np.sqrt(2 * log_inverse) * np.linalg.norm(epsilons)
@@ -105,7 +105,7 @@ def advanced_heterogeneous(epsilons: Nonnegative, delta_prime: PositiveProbabili
 
 @checked
 def per_query_epsilon(epsilon: Nonnegative, k: Counts, delta_prime: PositiveProbability):
-    """Largest x with k x^2/2 + x sqrt(2k log(1/delta')) <= epsilon: the budget of one of k queries.
+    """Largest x with k x^2/2 + x sqrt(2k ln(1/delta')) <= epsilon: the budget of one of k queries.
 
     From A-advanced-pure, solved for x.
     """
@@ -133,7 +133,7 @@ def answerable_queries(
 ) -> int:
     """Most counting queries that Laplace noise answers all within `error`, but for chance `beta`.
 
-    The largest k with log(k/beta)/each(epsilon, k, delta) <= error (F-n-squared, with F-3.8);
+    The largest k with ln(k/beta)/each(epsilon, k, delta) <= error (F-n-squared, with F-3.8);
     ``each=lambda epsilon, k, delta: epsilon / k`` is basic composition.
     """
 

@@ -23,14 +23,15 @@ from ...checks import (
 from ..gaussian import gaussian_delta, gaussian_sigma
 from ..subsampling import clip_rows
 from .losses import (
-    RowLoss, UnitRows, bent, checked_labels, huber_loss, logistic_loss, optimum_radius,
+    RowLoss, UnitRows, checked_labels, huber_loss, logistic_loss, optimum_radius,
+    refuse_without_curvature,
 )  # fmt: skip
 from .optima import descend
 
 AIM = 1e-12  # the gradient norm at which the solver stops
 RESIDUAL = 1e-9  # the gradient norm that the privacy proof allows; the gap absorbs rounding
 SOLVER_SHARE = 0.01  # of epsilon, spent by objective perturbation on that residual
-WIDEST = 1e4  # largest mean length of b/(n lambda): beyond it rounding would need that room
+WIDEST = 1e4  # largest mean length of b/(n lambda): with longer b rounding could exceed RESIDUAL
 
 # at least 1e-9, so that the optimum is short enough for rounding to stay below RESIDUAL
 Ridge = Annotated[float, number_within(1e-9, 1e50)]
@@ -110,7 +111,7 @@ def output_perturbation(
     from the exact curve. The solver's residual is in the sensitivity (X-approximate-minimiser).
     """
     y = checked_labels(loss, x, y)
-    bent(loss)
+    refuse_without_curvature(loss)
     lam = regularization
     optimum, _ = descend(x, y, loss, lam, np.zeros(x.shape[1]), 0.0, tolerance=AIM)
     sensitivity = output_sensitivity(len(x), lam, loss) + 2 * RESIDUAL / lam
@@ -166,11 +167,11 @@ def objective_perturbation(
 @checked
 def objective_perturbation_delta(
     epsilon: Nonnegative, sigma: Positive, *, excess: Nonnegative = 0.0
-):
+) -> float | Array:
     """delta of objective perturbation with b ~ N(0, sigma^2 I) at `epsilon`, for substitution.
 
     2 G_1(epsilon - excess) + G_2(epsilon - excess), G_s the exact curve at sensitivity s; `excess`
-    is log(1 + c/(n lambda)) plus what the solver was given. 1 where epsilon < excess.
+    is ln(1 + c/(n lambda)) plus what the solver was given. 1 where epsilon < excess.
     """
     left = epsilon - excess
     at = np.maximum(left, 0.0)
@@ -232,7 +233,7 @@ def _pure_curve(budget):
     """Largest delta an epsilon-DP mechanism can have at another epsilon: randomized response's."""
 
     @checked
-    def curve(epsilon: Nonnegative):
+    def curve(epsilon: Nonnegative) -> float | Array:
         gap = np.maximum(budget - epsilon, 0)
         return 0.0 - np.expm1(-gap) / (1 + np.exp(-budget))
 

@@ -91,7 +91,7 @@ squared_loss = RowLoss(  # A-linear: (y - z)^2
     smoothness=2.0,
     at_zero=1.0,
 )
-logistic_loss = _margin_loss(  # A-logistic: log(1 + exp(-m))
+logistic_loss = _margin_loss(  # A-logistic: ln(1 + exp(-m))
     "logistic",
     value=lambda m: np.logaddexp(0, -m),
     slope=lambda m: -expit(-m),
@@ -155,7 +155,7 @@ def checked_labels(loss, x, y):
     return y
 
 
-def bent(loss):
+def refuse_without_curvature(loss):
     """Refuses a loss that has no curvature."""
     if loss.smoothness == inf:
         raise refusal("loss", loss.name, "squared, logistic or Huber here")
@@ -178,7 +178,7 @@ def risk_minimum(
     is at most `tolerance`, so theta is within tolerance/regularization of the exact minimiser
     (A-erm, X-strong-convexity); ValueError where rounding is larger than that.
     """
-    bent(loss)
+    refuse_without_curvature(loss)
     lam = regularization
     n, d = x.shape
     if y.shape != (n,) or n == 0:
@@ -197,7 +197,7 @@ def risk_minimum(
 def optimum_radius(loss: RowLoss, regularization: PositiveNumber) -> float:
     """A bound on the norm of the regularised optimum that needs no data (X-output-perturbation).
 
-    r <= sqrt(2 loss(0)/lambda); then lambda r <= lipschitz(r), as often as it helps.
+    r <= sqrt(2 loss(0)/lambda); then lambda r <= lipschitz(r), repeated.
     """
     lam = regularization
     radius = sqrt(2 * loss.at_zero / lam)

@@ -41,9 +41,9 @@ def geometric_median(points: Matrix, tolerance: PositiveNumber = 1e-9) -> Array:
 def descend(x, y, loss, lam, centre, phi, *, tolerance):
     """(theta, ||gradient||) of mean loss + lam/2 ||theta - centre||^2, from theta = centre + phi.
 
-    Newton's method with a line search. Should 100 steps not arrive, Nesterov's method takes as
-    many as its theorem asks for (Nesterov 2004, 2.2.3). Rounding alone can keep the gradient, which
-    is that of the best point seen, above `tolerance`.
+    Newton's method with a line search. If 100 steps are not enough, Nesterov's method takes as
+    many as its theorem asks for (Nesterov 2004, 2.2.3). The answer is the best point seen. Only
+    rounding can keep its gradient above `tolerance`.
     """
     n, d = x.shape
     shift, phi = x @ centre, np.zeros(d) + phi
@@ -62,14 +62,14 @@ def descend(x, y, loss, lam, centre, phi, *, tolerance):
             break
         curve = loss.curvature(x @ phi + shift, y)
         hessian = (x.T * curve) @ x / n + lam * np.eye(d)
-        phi, here = _along(gradient, phi, here, -cho_solve(cho_factor(hessian), here))
+        phi, here = _line_search(gradient, phi, here, -cho_solve(cho_factor(hessian), here))
     else:
-        _accelerated(gradient, seen[0][1], lam, loss.smoothness + lam, arrived, tolerance)
+        _nesterov(gradient, seen[0][1], lam, loss.smoothness + lam, arrived, tolerance)
     size, phi = seen[0]
     return phi + centre, size
 
 
-def _along(gradient, phi, here, step):
+def _line_search(gradient, phi, here, step):
     """phi + t step, 0 < t <= 1, where the slope along the step is a tenth of its first value.
 
     The slope along a line increases, so bisection finds it; no differences of nearly equal values.
@@ -86,11 +86,11 @@ def _along(gradient, phi, here, step):
     return phi + t * step, gradient(phi + t * step)
 
 
-def _accelerated(gradient, phi, lam, top, arrived, tolerance):
+def _nesterov(gradient, phi, lam, top, arrived, tolerance):
     """Nesterov's method for curvatures in [lam, top], for as many steps as exact arithmetic needs.
 
-    k steps leave J - J* <= (1 - sqrt(lam/top))^k ||g||^2/lam, g the first gradient, and J - J* <=
-    tolerance^2/(2 top) means a gradient of at most `tolerance`.
+    After k steps J - J* <= (1 - sqrt(lam/top))^k ||g||^2/lam, where g is the first gradient. If
+    J - J* <= tolerance^2/(2 top), the gradient is at most `tolerance`.
     """
     ratio, before = sqrt(top / lam), phi
     beta = (ratio - 1) / (ratio + 1)

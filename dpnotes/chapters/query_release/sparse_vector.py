@@ -159,7 +159,7 @@ def sparse_runs(
 
 @checked
 def sparse_log_law(noise: Noise, answers: Answers, reports: Reports, threshold: Real = 0.0):
-    """log P(reports), by quadrature over the threshold noise; for `shows_answer` a log density.
+    """ln P(reports), by quadrature over the threshold noise; for `shows_answer` a log density.
 
     `reports` as `sparse_runs` writes them (True/False will do), one row or several: (n, answers).
     Given the threshold noise z the reports are independent, so P is an integral of a product.
@@ -181,21 +181,20 @@ def _log_probability(noise, answers, row):
     before = np.cumsum(above) - above  # how many "above" came earlier
     if (asked != (before < noise.count)).any():
         return -np.inf
-    if noise.refresh_scale is None:
-        return _round(noise, noise.threshold_scale, answers[asked], row[asked], above[asked])
-    total = 0.0
-    for number in range(int(before[asked].max(initial=-1)) + 1):
-        at = asked & (before == number)
-        scale = noise.refresh_scale if number else noise.threshold_scale
-        total += _round(noise, scale, answers[at], row[at], above[at])
+    rounds = before if noise.refresh_scale is not None else 0 * before
+    total, scale = 0.0, noise.threshold_scale
+    for number in range(int(rounds[asked].max(initial=-1)) + 1):
+        at = asked & (rounds == number)
+        total += _log_round_probability(noise, scale, answers[at], row[at], above[at])
+        scale = noise.refresh_scale
     return total
 
 
-def _round(noise, scale, answers, row, above):
+def _log_round_probability(noise, scale, answers, row, above):
     """log of the integral over z of Laplace(z) prod P(this report | z), for one threshold noise."""
     b, shows = noise.query_scale, noise.shows_answer
     kinks = np.concatenate([[0.0], answers, row[above] if shows else []])
-    z, weights = _panels(kinks, scale, b, len(answers))
+    z, weights = _threshold_nodes(kinks, scale, b, len(answers))
     with np.errstate(divide="ignore"):  # two kinks in one place
         value = np.log(weights) - np.abs(z) / scale - np.log(2 * scale)
     patterns, times = np.unique(
@@ -214,9 +213,9 @@ def _round(noise, scale, answers, row, above):
         return float(logsumexp(value))
 
 
-def _panels(kinks, scale, b, length):
+def _threshold_nodes(kinks, scale, b, length):
     """Nodes and weights on panels that end at the kinks and are no longer than either scale, nor
-    than 8 widths b/sqrt(length) of the peak that so many factors can make.
+    than 8 times the width b/sqrt(length) of the narrowest possible peak.
     """
     unit = min(scale, b) if b else scale
     reach = 45 * max(scale, b) + b * np.log1p(length)
@@ -229,5 +228,5 @@ def _panels(kinks, scale, b, length):
 
 
 def _log_tail(u):
-    """log P(noise >= u) of the standard Laplace law."""
+    """ln P(noise >= u) of the standard Laplace law."""
     return np.where(u > 0, -np.abs(u) - np.log(2.0), np.log1p(-np.exp(-np.abs(u)) / 2))

@@ -128,7 +128,7 @@ def laplace_histogram_error(
 ) -> float:
     """What no error of `queries @ laplace_histogram` exceeds, but for chance beta.
 
-    b sqrt(8 log(2) m l) if l = log(2k/beta) <= m log 2, else sqrt(2) b (l + m log 2), where
+    b sqrt(8 ln(2) m l) if l = ln(2k/beta) <= m ln 2, else sqrt(2) b (l + m ln 2), where
     b = 2/(rows epsilon) and m is the size of the universe (U-query-release-table, 2).
     """
     m, k = universe, queries
@@ -184,8 +184,9 @@ def weights_plan(
     log_rounds = np.log(3 * updates[:, None]) - np.log(beta)
     log_all = np.log(3 * k) - np.log(beta)
     root = np.sqrt(log_rounds) + np.sqrt(2 * log_all)
-    b1 = root / (n * compare * np.sqrt(log_rounds))  # least b1 log_rounds + b2 log_all for the
-    b2 = 2 * root / (n * compare * np.sqrt(2 * log_all))  # budget 1/(n b1) + 2/(n b2) = compare
+    # b1 log_rounds + b2 log_all is least among all with the budget 1/(n b1) + 2/(n b2) = compare
+    b1 = root / (n * compare * np.sqrt(log_rounds))
+    b2 = 2 * root / (n * compare * np.sqrt(2 * log_all))
     b3 = 1 / (n * each * share)
     noise, slack = b3 * log_rounds, b1 * log_rounds + b2 * log_all
     gap = np.sqrt(noise**2 + np.log(size) / (2 * (updates[:, None] + 1)))
@@ -207,36 +208,39 @@ class MultiplicativeWeights:
         rows = round(histogram.sum())
         if rows != plan.rows:
             raise ValueError(f"histogram must hold {plan.rows} rows, got {rows}")
-        self.plan, self._shares = plan, histogram / rows
-        self._rng = rng
-        self.weights = np.full(len(histogram), 1 / len(histogram))
-        self.updates, self._lock = 0, Lock()
+        self._plan, self._shares = plan, histogram / rows
+        self._rng, self._lock = rng, Lock()
+        self._weights, self._updates = np.full(len(histogram), 1 / len(histogram)), 0
         self._new_level()
+
+    plan = property(lambda self: self._plan)
+    updates = property(lambda self: self._updates)
+    weights = property(lambda self: self._weights.copy())
 
     @checked
     def answer(self, query: Query) -> float:
         """The published answer to one linear query, a vector of values in [0, 1]."""
-        if query.shape != self.weights.shape:
-            raise ValueError(f"query must have {len(self.weights)} entries, got {len(query)}")
+        if query.shape != self._weights.shape:
+            raise ValueError(f"query must have {len(self._weights)} entries, got {len(query)}")
         with self._lock:
             return self._answer(query)
 
     def _answer(self, query):
-        guess = float(query @ self.weights)
-        if self.updates >= self.plan.updates:
+        guess = float(query @ self._weights)
+        if self._updates >= self._plan.updates:
             return guess
         truth = float(query @ self._shares)
-        if abs(truth - guess) + self._rng.laplace(0.0, self.plan.query_scale) < self._level:
+        if abs(truth - guess) + self._rng.laplace(0.0, self._plan.query_scale) < self._level:
             return guess
-        measured = truth + self._rng.laplace(0.0, self.plan.answer_scale)
-        self.weights = weights_update(self.weights, query, 4 * (measured - guess))
-        self.updates += 1
+        measured = truth + self._rng.laplace(0.0, self._plan.answer_scale)
+        self._weights = weights_update(self._weights, query, 4 * (measured - guess))
+        self._updates += 1
         self._new_level()
         return measured
 
     def _new_level(self):
-        noise = self._rng.laplace(0.0, self.plan.threshold_scale)
-        self._level = self.plan.threshold + noise
+        noise = self._rng.laplace(0.0, self._plan.threshold_scale)
+        self._level = self._plan.threshold + noise
 
 
 @checked
@@ -280,8 +284,8 @@ def mwem_error(
 ) -> float:
     """What no error of `mwem` exceeds, but for chance beta.
 
-    sqrt(log(universe)/(2 T) + e^2) + s: e = 2T log(2T/beta)/(rows epsilon) bounds the measurements,
-    s = 4T log(2 k T/beta)/(rows epsilon) the selections, T = rounds.
+    sqrt(ln(universe)/(2 T) + e^2) + s: e = 2T ln(2T/beta)/(rows epsilon) bounds the measurements,
+    s = 4T ln(2 k T/beta)/(rows epsilon) the selections, T = rounds.
     """
     t, k = rounds, queries
     unit = 2 * t / (rows * epsilon)

@@ -14,15 +14,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...accountant import PrivacyLoss
+from ...accountant import PrivacyLoss, finite
 from ...checks import (
     Array, Count, Distribution, Nonnegative, OpenProbabilityNumber, OrderAboveOne,
     PositiveNumber, RealNumber, checked, refusal,
 )  # fmt: skip
-from ...accountant import finite
-from ..renyi_dp import rdp_to_dp_improved
+from ..renyi_dp import ORDERS, rdp_to_dp_improved
 
-ORDERS = 1 + np.geomspace(0.05, 2000.0, 60)
+LEAST_CHANCE = 1e-307  # of an output to be the best: its loss would lose digits
 
 
 class Runs:
@@ -30,7 +29,7 @@ class Runs:
 
     `masses(p, above, upto)` is P(the best of K runs is this output), f(upto) - f(upto - p). It has
     probability p in one run, all better outputs have `above` together, and `upto` = 1 - above.
-    `steepest(epsilon)` is the largest log f'(u)/f'(v) for probabilities u, v of an event under
+    `steepest(epsilon)` is the largest ln f'(u)/f'(v) for probabilities u, v of an event under
     epsilon-close laws, and `renyi(loss, alpha)` bounds the Renyi divergence of the best.
     """
 
@@ -157,25 +156,25 @@ def best_of_law(p: Distribution, runs: Runs) -> Array:
 def best_of_loss(p: Distribution, q: Distribution, runs: Runs) -> PrivacyLoss:
     """The privacy loss of the best of K runs, where one run has the law `p` or `q` (X-best-law).
 
-    Refused where fixed runs make an output the best with a chance below 1e-307.
+    Refused where fixed runs make an output the best with a chance below LEAST_CHANCE.
     """
     if p.shape != q.shape:
         raise ValueError(f"q must be as long as p, got {len(p)} and {len(q)} entries")
     laws = np.array([best_of_law(p, runs), best_of_law(q, runs)])
-    if (laws[:, 1:].min(0)[(p > 0) & (q > 0)] < 1e-307).any():
-        raise ValueError("runs must leave each output a chance above 1e-307 to be the best")
+    if (laws[:, 1:].min(0)[(p > 0) & (q > 0)] < LEAST_CHANCE).any():
+        raise ValueError(f"runs must leave each output a chance of {LEAST_CHANCE} to be the best")
     return finite(*(laws / laws.sum(1, keepdims=True)))
 
 
 @checked
-def best_of_pure(epsilon: Nonnegative, runs: Runs):
+def best_of_pure(epsilon: Nonnegative, runs: Runs) -> float | Array:
     """The least epsilon of the best of K runs that holds for all epsilon-DP mechanisms and all
     scores (X-best-pure)."""
     return epsilon + runs.steepest(epsilon)
 
 
 @checked
-def best_of_renyi(loss: PrivacyLoss, runs: Runs, alpha: OrderAboveOne):
+def best_of_renyi(loss: PrivacyLoss, runs: Runs, alpha: OrderAboveOne) -> float | Array:
     """A Renyi divergence, alpha > 1, that the best of K runs of `loss` does not exceed
     (X-best-renyi; after Papernot and Steinke 2022). Fixed K: that of all runs together."""
     return runs.renyi(loss, alpha if alpha.ndim else float(alpha))

@@ -26,7 +26,7 @@ from ...checks import (
 from ..gaussian import gaussian_sigma
 
 ROUNDING = Fraction(1, 10**12)  # of the budget: charges are right to about this
-ORDERS = 1 + np.geomspace(1e-3, 1e12, 15_001)
+FINE_ORDERS = 1 + np.geomspace(1e-3, 1e12, 15_001)
 
 
 class _Budget:
@@ -71,8 +71,8 @@ class Filter(_Budget):
         self, epsilon: NonnegativeNumber, delta: BelowOneNumber, *, order: OrderNumber | None = None
     ) -> None:
         if order is None:
-            sizes = _allowance(ORDERS, epsilon, delta)
-            order = np.inf if delta == 0 else float(ORDERS[np.argmax(sizes / ORDERS)])
+            sizes = _allowance(FINE_ORDERS, epsilon, delta)
+            order = np.inf if delta == 0 else float(FINE_ORDERS[np.argmax(sizes / FINE_ORDERS)])
         self._order = order
         size = epsilon if self.order == np.inf else float(_allowance(self.order, epsilon, delta))
         if not size >= 0:

@@ -36,7 +36,7 @@ Rows = Annotated[Sequence, _rows]
 
 @checked
 def amplification(epsilon: Nonnegative, rate: Probability, delta: Probability = 0.0):
-    """(log(1 + rate (e^epsilon - 1)), rate delta): what subsampling makes of (epsilon, delta)-DP.
+    """(ln(1 + rate (e^epsilon - 1)), rate delta): what subsampling makes of (epsilon, delta)-DP.
 
     T-19: uniform subsets, substitution. X-poisson-amplification: Poisson sampling, add/remove.
     """
@@ -46,10 +46,10 @@ def amplification(epsilon: Nonnegative, rate: Probability, delta: Probability = 
 @checked
 def minibatch_epsilon(
     epsilon: Nonnegative, rate: PositiveProbability, passes: Positive, delta_prime: OpenProbability
-):
+) -> float | Array:
     """epsilon of passes/rate minibatches of an epsilon-DP step: T-19, then advanced composition.
 
-    (e^eps - 1) sqrt(2 k r log(1/delta')) + k r (e^eps - 1)^2/2 with k passes (T-19-minibatch). With
+    (e^eps - 1) sqrt(2 k r ln(1/delta')) + k r (e^eps - 1)^2/2 with k passes (T-19-minibatch). With
     (epsilon, delta)-DP steps it holds at k delta + delta'.
     """
     volume = rate * passes
@@ -91,7 +91,7 @@ def subsampled_dominating_pair(
 ) -> tuple[Array, Array]:
     """A pair on five outcomes that no subsampled (epsilon, delta)-DP mechanism exceeds.
 
-    Its hockey-stick curve is rate * delta(log(1 + (e^t - 1)/rate)) in both directions, delta() that
+    Its hockey-stick curve is rate * delta(ln(1 + (e^t - 1)/rate)) in both directions, delta() that
     of the leaky coin; so it bounds every composition of such rounds (X-subsampled-pair). Losses:
     inf, e', 0, -e', -inf with e' the amplified epsilon.
     """

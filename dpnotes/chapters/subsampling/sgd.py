@@ -14,12 +14,11 @@ from typing import Annotated
 import numpy as np
 
 from ..._scipy import expit, softmax
-from ...accountant import PrivacyLoss
+from ...accountant import PrivacyLoss, gaussian, subsample
 from ...checks import (
     Array, ArrayLike, Function, Generator, Many, Matrix, Positive, PositiveNumber,
     PositiveProbabilityNumber, Real, Vector, array, checked,
 )  # fmt: skip
-from ...accountant import gaussian, subsample
 
 PATIENCE = 5.0  # seconds until a long run shows its progress bar (on stderr, if tqdm is there)
 
