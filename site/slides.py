@@ -4,9 +4,10 @@
 
 And one for each date of the plan (`plan.yml`): the sections that it shows, its exercises.
 
-A deck has, in the page's order: the title with the question it begins with; each statement, its
-proof one key away; each figure and each cell with its output, and the sentence that reads it; each
-table but long ones; the exercises by name. Other prose stays on the page: the lecturer says it.
+A deck has, in the page's order: the title with the question it begins with (or, if an earlier date
+began the chapter, with the sections to come); each statement, its proof one key away; each figure
+and each cell with its output, and the sentence that reads it; each table but long ones; each
+exercise, its hint one key away. Other prose stays on the page: the lecturer says it.
 """
 
 import copy
@@ -57,26 +58,31 @@ def blocks(section, heading):
             yield heading, child
 
 
-def slides_of(page):
-    """All slides of a page."""
+def slides_of(page, opening=None):
+    """All slides of a page; the title slide has the page's question if it is not told otherwise."""
     flow = list(blocks(page.article, ""))
-    question = next((block for _, block in flow if block.tag == "p"), None)
-    found = [title_slide(page, question)]
+    if opening is None:
+        opening = next((block for _, block in flow if block.tag == "p"), None)
+    found = [title_slide(page, opening)]
     for place, (heading, block) in enumerate(flow):
         if is_a(block, "proof"):
             found += statement(heading, block, following_proof(flow, place))
+        elif is_a(block, "exercise"):
+            found += statement(heading, block, following_proof(flow, place), "exercise")
         elif is_a(block, "cell"):
             found += cell(heading, block, sentence_beside(flow, place))
         elif is_a(block, "dpn-slider"):
             found.append(Slide(heading, [copy.deepcopy(block)], "figure"))
         elif is_a(block, "pst-scrollable-table-container") and fits(block):
             found.append(Slide(heading, [copy.deepcopy(block)], "table"))
-    asked = [block for _, block in flow if is_a(block, "exercise")]
-    return found + ([exercises(asked)] if asked else [])
+    return found
 
 
-def of_date(date, pages):
-    """The slides of one date of the plan; a page that is not there is left out."""
+def of_date(date, pages, begun=frozenset()):
+    """The slides of one date of the plan; a page that is not there is left out.
+
+    The pages that are `begun` have shown their question at an earlier date.
+    """
     found = []
     for name in [name for name in date["show"] if name in pages]:
         page = replace(pages[name], article=copy.deepcopy(pages[name].article))
@@ -89,7 +95,8 @@ def of_date(date, pages):
                 section.drop_tree()
         for section in page.article.xpath(f".//section[{has_class('second-reading')}][h3]"):
             section.drop_tree()
-        found += slides_of(page)
+        now = E.p("Now: " + "; ".join(date["show"][name]))
+        found += slides_of(page, now if name in begun else None)
     return found
 
 
@@ -103,14 +110,14 @@ def fits(table):
     return len(text_of(table).split()) <= TABLE_WORDS
 
 
-def title_slide(page, question):
-    """The chapter's name and the paragraph that it begins with."""
+def title_slide(page, opening):
+    """The chapter's name and the paragraph under it."""
     parts = [E.p({"class": "part"}, page.part), E.h1(page.title)]
-    return Slide("", parts + ([copy.deepcopy(question)] if question is not None else []), "title")
+    return Slide("", parts + ([copy.deepcopy(opening)] if opening is not None else []), "title")
 
 
 def following_proof(flow, place):
-    """The folded blocks right after a statement: its proof, or several."""
+    """The folded blocks right after a statement: its proofs, or the hint of an exercise."""
     found = []
     for _, block in flow[place + 1 :]:
         if block.tag != "details" or is_a(block, "solution") or is_a(block, "question"):
@@ -119,8 +126,8 @@ def following_proof(flow, place):
     return found
 
 
-def statement(heading, block, proof):
-    """A definition, claim, example or remark; one too long for a slide goes on on the next."""
+def statement(heading, block, proof, kind="statement"):
+    """A definition, claim, remark or exercise; one too long for a slide goes on on the next."""
     block = copy.deepcopy(block)
     body = block.find("./section")
     body = block if body is None else body
@@ -141,7 +148,7 @@ def statement(heading, block, proof):
         if number:
             head.append(E.span(" continued"))
         shell.extend(content)
-        found.append(Slide(heading, [shell], "statement", proof))
+        found.append(Slide(heading, [shell], kind, proof))
     return found
 
 
@@ -207,13 +214,6 @@ def shorten(paragraph):
             return
 
 
-def exercises(asked):
-    """The exercises by name."""
-    names = [re.sub(r"^Exercise [\d.]+\s*", "", text_of(block.find("./p"))) for block in asked]
-    items = [E.li(name.strip("() ")) for name in names]
-    return Slide("Exercises", [E.ul({"class": "asked"}, *items)], "exercises")
-
-
 def deck(slides, page, title):
     """One deck as an HTML document."""
     main = E.main({"class": "bd-article"})
@@ -226,7 +226,7 @@ def deck(slides, page, title):
         box.append(E.div({"class": "content"}, *slide.parts))
         if slide.proof:
             box.append(E.div({"class": "behind", "hidden": "hidden"}, *slide.proof))
-        note = "P: proof" if slide.proof else ""
+        note = ("P: hint" if slide.kind == "exercise" else "P: proof") if slide.proof else ""
         box.append(E.footer(E.span(page.title), E.span(note), E.span(f"{number} / {len(slides)}")))
         main.append(box)
     for fold in main.xpath(f".//div[{has_class('behind')}]//details"):
@@ -289,8 +289,10 @@ def write(site, target, pages):
     title = volume.book_title(site)
     decks = {page.key: deck(slides_of(page), page, title) for page in pages}
     known, titles = {page.name: page for page in pages}, {page.key: page.title for page in pages}
+    begun = set()
     for number, date in enumerate(course.plan(), 1):
-        slides = of_date(date, known)
+        slides = of_date(date, known, begun)
+        begun |= set(date["show"])
         if slides:
             shown = "; ".join(known[name].title for name in date["show"] if name in known)
             page = replace(pages[0], title=f"Date {number}: {shown}")
@@ -300,7 +302,7 @@ def write(site, target, pages):
         once(tree)
     mend_links(decks)
     items = [E.li(E.a({"href": f"{key}.html"}, text)) for key, text in titles.items()]
-    keys = E.p("Arrow keys turn the slides, P shows the proof, printing gives a PDF.")
+    keys = E.p("Arrow keys turn the slides, P shows the proof or hint, printing gives a PDF.")
     start = E.main({"class": "bd-article index"}, E.h1(title), keys, E.ul(*items))
     for name, tree in {**decks, "index": document(title, start)}.items():
         volume.save(tree, target / f"{name}.html")

@@ -1,10 +1,12 @@
 """The book as a course, in the built site: route, times, hints, plan, marks, explained links."""
 
 import itertools
+import pickle
 import re
 
 import pytest
 import yaml
+from docutils import nodes
 from lxml import html
 
 import course
@@ -19,6 +21,7 @@ NUMBERED = [
 ]
 BUILT = [name for name in NUMBERED if (SITE / f"{name}.html").exists()]
 LONGEST = 90  # minutes of a first reading
+SHOWN = 75  # minutes of a date of 90; the rest is for exercises and questions
 every_chapter = pytest.mark.parametrize("name", BUILT)
 
 
@@ -57,29 +60,63 @@ def test_the_map_shows_every_chapter_with_its_minutes_and_needs():
         assert set(needs) <= set(links[: links.index(link)]), "a need comes earlier in the book"
 
 
-def test_the_plan_shows_every_section_of_a_first_reading_or_leaves_it_to_read():
-    """Also the exercises that it names are there."""
+def headings(name, depth="##"):
+    """The titles of the sections of a page, of this depth or more."""
+    return re.findall(rf"^{depth} (.+)$", source(f"chapters/{name}"), re.M)
+
+
+def test_the_plan_shows_every_section_of_every_chapter_or_leaves_it_to_read():
+    """Also the sections and the exercises that it names are there."""
     dates = course.plan()
     assert len(dates) == 24
-    shown, asked = {}, set()
-    for date in dates:
+    planned = {}
+    for number, date in enumerate(dates, 1):
+        read = set(date.get("read", ()))
+        there = {title for name in date["show"] for title in headings(name, "###?")}
+        assert read <= there | {"the first page of the book"}, number
         for name, sections in date["show"].items():
-            shown.setdefault(f"chapters/{name}", set()).update(sections)
-        shown[f"chapters/{name}"] |= set(date.get("read", ()))
+            assert sections and set(sections) <= set(headings(name)), (number, name)
+            planned.setdefault(f"chapters/{name}", set()).update(sections, read)
         text = "".join(source(f"chapters/{name}") for name in date["show"])
-        asked |= {(title, title in text) for title in date["class"]}
-    assert all(there for _, there in asked), asked
-    for name, planned in shown.items():
-        titles = re.findall(r"^## (.+)$", source(name), re.M)
-        left = [t for t in titles if t not in planned and t not in course.UNCOUNTED]
-        assert not left or name.endswith(("floating-point", "auditing")), (name, left)
+        asked = re.findall(r"\{exercise(?:-start)?\} (.+)", text)
+        for wanted in date["class"]:
+            assert sum(wanted in title for title in asked) == 1, (number, wanted)
+    assert set(planned) == set(NUMBERED)
+    for name, titles in planned.items():
+        left = set(headings(name.split("/")[-1])) - titles - set(course.UNCOUNTED)
+        assert not left, (name, left)
 
 
-def test_a_date_has_a_deck_of_its_sections_only():
+@pytest.mark.parametrize("number", range(1, 25))
+def test_what_a_date_shows_leaves_time_for_its_exercises(number):
+    """By the clock of the pages; a page that was not built counts nothing."""
+    told = 0
+    for name, wanted in course.plan()[number - 1]["show"].items():
+        if f"chapters/{name}" in BUILT:
+            stored = SITE.parent / ".doctrees" / "chapters" / f"{name}.doctree"
+            sections = pickle.loads(stored.read_bytes()).findall(nodes.section)
+            times = {course.title_of(one): course.minutes(one)[0] for one in sections}
+            told += sum(times[title] for title in wanted)
+    assert told <= SHOWN, told
+
+
+def test_a_date_has_a_deck_of_its_sections_and_exercises_only():
     pages = {one.name: one for one in volume.read(SITE)}
-    made = slides.of_date({"show": {"pure-dp": ["The promise"]}, "class": ["Rounding"]}, pages)
+    date = {"show": {"pure-dp": ["The promise"]}, "class": ["Rounding"]}
+    made = slides.of_date(date, pages)
     assert {slide.heading for slide in made} == {"", "The promise", "Exercises"}
-    assert [text_of(item) for item in made[-1].parts[0]] == ["Rounding"]
+    asked = [slide for slide in made if slide.kind == "exercise"]
+    (shown,) = [text_of(part) for slide in asked for part in slide.parts]
+    assert "Rounding" in shown and "An office publishes" in shown
+    assert [text_of(fold[0]) for fold in asked[0].proof] == ["Hint"]
+
+
+def test_a_chapter_asks_its_first_question_at_its_first_date_only():
+    pages = {one.name: one for one in volume.read(SITE)}
+    date = {"show": {"pure-dp": ["The promise"]}, "class": []}
+    question = text_of(slides.of_date(date, pages)[0].parts[-1])
+    again = text_of(slides.of_date(date, pages, {"pure-dp"})[0].parts[-1])
+    assert "?" in question and again == "Now: The promise"
 
 
 @pytest.fixture
@@ -179,6 +216,7 @@ def test_a_sheet_is_handed_out_when_the_pages_that_it_needs_were_shown():
         }
         for sheet in re.findall(r"(\w+) out", date.get("sheet", "")):
             pages = re.search(r"\*\*Pages\*\* \|(.+)\|", source(f"assignments/{sheet}"))[1]
-            assert set(re.findall(r"\*(.+?)\*", pages)) - {"More tails"} <= titles, sheet
+            needed = set(re.findall(r"\[(.+?)\]\(", pages)) - {"More tails"}
+            assert needed and needed <= titles, sheet
             out.add(sheet)
     assert out == {path.stem for path in (ROOT / "assignments").glob("*.md")}
