@@ -1,12 +1,13 @@
 """The calculator's place on its page, and the table from which it gives its first answer.
 
 ``{calculator}`` is a directive: a form that ``site/calculator/calculator.js`` brings to life, with
-the sentences of ``dpnotes.calculator.REMARKS``. The files lie in ``_calculator/`` of the site and
-only that page asks for them.
+the sentences of ``dpnotes.calculator.REMARKS`` and the mechanisms that have a name for the form.
+The files lie in ``_calculator/`` of the site and only that page asks for them.
 
-The table (``grid.js``) holds log M, the logarithm of the moment E exp((alpha-1) L) of one step, for
-whole orders alpha, on a grid of noise and rate, rounded up. ``table.js`` says how it is read and
-why what it gives is never below the exact number.
+``grid.js`` says what the scripts need to know of the mechanisms. Its tables hold log M, the
+logarithm of the moment E exp((alpha-1) L) of one step, for whole orders alpha, on a grid of noise
+and rate, rounded up. ``table.js`` says how they are read and why what comes out is never below the
+exact number.
 """
 
 import html
@@ -21,37 +22,19 @@ from sphinx.util.docutils import SphinxDirective
 
 import dpnotes as dp
 from dpnotes.calculator import questions as core
+from dpnotes.calculator.runs import MECHANISMS
 from dpnotes.chapters import renyi_dp
 
 HERE = Path(__file__).resolve().parent / "calculator"
 ORDERS = (*range(2, 11), 12, 14, 16, 18, 20, 24, 28, 32, 40, 48, 64, 80, 96, 128, 192, 256)
 RATES = (
-    1e-5,
-    1e-4,
-    4e-4,
-    1e-3,
-    2e-3,
-    4e-3,
-    0.007,
-    0.01,
-    0.015,
-    0.025,
-    0.04,
-    0.06,
-    0.1,
-    0.15,
-    0.25,
-    0.5,
-    1.0,
-)
-NOISES = {  # from much noise to little
-    "gaussian": np.geomspace(50, 0.4, 33),
-    "laplace": np.geomspace(100, 0.5, 14),
-    "pure": np.geomspace(0.01, 5, 16),
-}
-LAWS = {
-    "laplace": lambda scale: dp.laplace(scale),
-    "pure": lambda epsilon: dp.randomized_response(epsilon),
+    1e-5, 1e-4, 4e-4, 1e-3, 2e-3, 4e-3, 0.007, 0.01, 0.015, 0.025, 0.04, 0.06, 0.1, 0.15, 0.25,
+    0.5, 1.0,
+)  # fmt: skip
+NOISES = {  # from much noise to little; the power of it in which the table is convex
+    "gaussian": (np.geomspace(50, 0.4, 33), -2),
+    "laplace": (np.geomspace(100, 0.5, 14), -1),
+    "pure": (np.geomspace(0.01, 5, 16), 1),
 }
 SCALE = 256  # the table holds SCALE log(log M), in whole numbers
 
@@ -61,21 +44,39 @@ def divergences(mechanism, noise, rate):
     orders = np.array(ORDERS)
     if mechanism == "gaussian":
         return renyi_dp.subsampled_gaussian(noise, rate, orders)
-    return dp.subsample(LAWS[mechanism](noise), rate).renyi(orders)
+    return dp.subsample(MECHANISMS[mechanism].loss(noise), rate).renyi(orders)
+
+
+def table(mechanism):
+    """A table as grid.js has it: whole numbers, each the difference to the order before."""
+    (noises, power), steps = NOISES[mechanism], []
+    noises = [float(f"{noise:.6g}") for noise in noises]
+    for noise in noises:
+        for rate in RATES:
+            logs = (np.array(ORDERS) - 1) * divergences(mechanism, noise, rate)
+            levels = [ceil(SCALE * log(value)) for value in logs]
+            steps += np.diff(levels, prepend=0).tolist()
+    return {"noise": noises, "power": power, "steps": steps}
+
+
+def mechanisms():
+    """What the scripts know of the mechanisms of the form, and which table serves each."""
+    tables = {MECHANISMS[name].loss: name for name in NOISES}
+    return {
+        name: {
+            "parameter": known.parameter, "call": known.call, "noisy": known.is_noise(),
+            "table": tables[known.loss],
+        }
+        for name, known in MECHANISMS.items()
+        if known.form
+    }  # fmt: skip
 
 
 def grid():
-    """The table as grid.js has it: whole numbers, each the difference to the order before."""
-    tables = {}
-    for mechanism, noises in NOISES.items():
-        steps = []
-        for noise in (float(f"{noise:.6g}") for noise in noises):
-            for rate in RATES:
-                logs = (np.array(ORDERS) - 1) * divergences(mechanism, noise, rate)
-                levels = [ceil(SCALE * log(value)) for value in logs]
-                steps += np.diff(levels, prepend=0).tolist()
-        tables[mechanism] = {"noise": [float(f"{n:.6g}") for n in noises], "steps": steps}
-    return {"orders": list(ORDERS), "rates": list(RATES), "scale": SCALE, "tables": tables}
+    """All that grid.js has."""
+    found = {"orders": list(ORDERS), "rates": list(RATES), "scale": SCALE}
+    tables = {name: table(name) for name in NOISES}
+    return found | {"mechanisms": mechanisms(), "tables": tables}
 
 
 def write_grid(folder):
@@ -93,7 +94,13 @@ class Calculator(SphinxDirective):
             f'<li data-remark="{name}">{html.escape(text)}</li>'
             for name, text in core.REMARKS.items()
         )
-        return [nodes.raw("", form.replace("<!--remarks-->", remarks), format="html")]
+        options = "".join(
+            f'<option value="{name}">{known.form}</option>\n'
+            for name, known in MECHANISMS.items()
+            if known.form
+        )
+        form = form.replace("<!--remarks-->", remarks).replace("<!--mechanisms-->", options)
+        return [nodes.raw("", form, format="html")]
 
 
 def publish(app, exception):

@@ -11,8 +11,9 @@ import sys
 import textwrap
 
 from .questions import answers
-from .runs import MECHANISMS
+from .runs import ASKED, MECHANISMS
 
+NAMES = ("epsilon", "delta", *ASKED, "steps", "rate")
 ABOUT = """\
 How private is a computation that uses noise? What it publishes would have been nearly as likely
 without any one person: every event's probability changes by a factor of at most e^epsilon, but
@@ -24,26 +25,22 @@ questions (the first word) and an example of each
              python -m dpnotes epsilon --sigma 1.1 --rate 256/60000 --steps 14100 --delta 1e-5
   delta    of a run, at an epsilon
              python -m dpnotes delta --scale 10 --steps 100 --epsilon 4
-  sigma    the least Gaussian noise for a target (page "gaussian", and "accounting" for many steps)
-             python -m dpnotes sigma --rate 0.01 --steps 10000 --epsilon 3 --delta 1e-5
-  scale    the least Laplace noise
-             python -m dpnotes scale --steps 20 --epsilon 1 --delta 1e-6
-  each     the largest epsilon of each of many steps, whatever they are (page "composition")
-             python -m dpnotes each --steps 100 --epsilon 1 --delta 1e-6
-  steps    how many steps a budget allows
+{asked}  steps    how many steps a budget allows
              python -m dpnotes steps --sigma 1.1 --rate 0.01 --epsilon 3 --delta 1e-5
   rate     the largest rate of sampling
              python -m dpnotes rate --sigma 1.1 --steps 5000 --epsilon 3 --delta 1e-5
-"""
+""".format(
+    asked="".join(
+        f"  {name:<8} {MECHANISMS[ASKED[name]].asks}\n"
+        f"             python -m dpnotes {name} --steps 100 --epsilon 1 --delta 1e-6\n"
+        for name in ASKED
+    )
+)
 
 WORDS = """\
 words
   neighbours  two datasets that differ in one person. With --rate below 1: one person added or
               removed. Without: whichever you mean, as long as the query then has sensitivity 1.
-  sigma       standard deviation of the noise, in units of what one person can change (l2). For
-              DP-SGD that is the "noise multiplier": noise / clipping norm.
-  scale       of Laplace noise, in units of what one person can change (l1). One step is
-              (1/scale)-DP.
   rate        Poisson sampling: every person takes part in a step with this probability,
               independently. Batch size / number of people is the usual rate; batches that are
               shuffled or of fixed size are another mechanism (page "subsampling").
@@ -77,8 +74,7 @@ def _parser():
         prog="python -m dpnotes", description=ABOUT, epilog=WORDS, allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    names = ("epsilon", "delta", "sigma", "scale", "each", "steps", "rate")
-    parser.add_argument("question", choices=names, metavar="question", help=", ".join(names))
+    parser.add_argument("question", choices=NAMES, metavar="question", help=", ".join(NAMES))
     which = parser.add_argument_group("the mechanism, one of these")
     for name, known in MECHANISMS.items():
         two = dict(nargs=2, metavar=("EPSILON", "DELTA")) if name == "approximate" else {}
@@ -94,9 +90,6 @@ def _parser():
     target.add_argument("--rows", type=_number, metavar="N", help="people in the data")
     target.add_argument("--json", action="store_true", help="print a JSON object instead")
     return parser
-
-
-ASKED = {known.question: name for name, known in MECHANISMS.items() if known.question}
 
 
 def _part(found, parser, asked=None):

@@ -6,10 +6,10 @@ it; the numbers come from ``accountant`` and the rows of ``theorems``. A query i
     {"question": "epsilon", "delta": 1e-5,
      "parts": [{"mechanism": "gaussian", "sigma": 1.1, "rate": 0.00427, "steps": 14100}]}
 
-`question` is epsilon, delta, noise (of the first part: sigma, scale, or the epsilon of each step),
-steps or rate (of the first part too). Mechanisms: gaussian (sigma), laplace (scale), response,
-pure (epsilon), approximate (epsilon, delta). rate and steps are 1 unless said; `rows`, the number
-of people, may be given for one of the warnings. Noise is that for sensitivity 1.
+`question` is epsilon, delta, or one of noise, steps and rate of the first part, where noise is the
+parameter of its mechanism. ``runs.MECHANISMS`` lists the mechanisms and their parameters;
+approximate has a delta too. rate and steps are 1 unless said; `rows`, the number of people, may be
+given for one of the warnings. Noise is that for sensitivity 1.
 """
 
 from dataclasses import replace
@@ -177,7 +177,7 @@ def _rounding(question, part):
     if question in ("steps", "rate"):
         return floor
     if question == "noise":
-        return ceil if part.is_noise() else floor
+        return ceil if part.known.is_noise() else floor
     return round
 
 
@@ -223,7 +223,7 @@ REMARKS = {
 def warnings(parts, epsilon, delta, people=None):
     """Sentences about what the number assumes and how little it may mean; those that apply."""
     sampled = any(part.rate < 1 for part in parts)
-    noisy = any(part.is_noise() for part in parts)
+    noisy = any(part.known.is_noise() for part in parts)
     found = []
     if epsilon == inf:
         found.append(f"No finite ε holds at δ = {delta:.3g}: ask at a larger δ, such as 1e-6.")

@@ -10,7 +10,10 @@ from ..checks import count, positive, probability, scalar
 
 @dataclass(frozen=True)
 class Mechanism:
-    """What calculator and command line know of a mechanism; a new one is a row of MECHANISMS."""
+    """What calculator, page and command line know of a mechanism; a new one is a row of MECHANISMS.
+
+    If its noise can be asked for, `question` is the command line's word, and `asks` what it finds.
+    """
 
     parameter: str  # its name in a query: what says how private one step is
     option: str  # of the command line
@@ -18,29 +21,45 @@ class Mechanism:
     loss: Callable  # of the parameter: the loss of one step on all of the data
     call: str  # the same as Python, to copy
     epsilon: Callable | None = None  # of the parameter: of one step; None if it depends on delta
-    question: str | None = None  # the command line's word that asks for the parameter
+    form: str | None = None  # its name in the page's form
+    question: str | None = None
+    asks: str = ""
+
+    def is_noise(self):
+        """Its parameter is the size of a noise: more is more private."""
+        return self.parameter != "epsilon"
 
 
 MECHANISMS = {
     "gaussian": Mechanism(
-        "sigma", "sigma", "Gaussian noise", gaussian, "dp.gaussian(sigma={})", question="sigma"
+        "sigma", "sigma",
+        "Gaussian noise: its standard deviation, in units of what one person can change (l2). For"
+        " DP-SGD that is the noise multiplier, noise / clipping norm",
+        gaussian, "dp.gaussian(sigma={})", form="Gaussian noise",
+        question="sigma", asks='the least Gaussian noise (pages "gaussian" and "accounting")',
     ),
     "laplace": Mechanism(
-        "scale", "scale", "Laplace noise", laplace, "dp.laplace(scale={})", lambda b: 1 / b, "scale"
+        "scale", "scale",
+        "Laplace noise: its scale, in units of what one person can change (l1). One step is"
+        " (1/scale)-DP",
+        laplace, "dp.laplace(scale={})", lambda b: 1 / b, "Laplace noise",
+        "scale", 'the least Laplace noise (page "pure-dp")',
     ),
     "response": Mechanism(
         "epsilon", "response", "randomized response with this epsilon", randomized_response,
-        "dp.randomized_response(epsilon={})", float,
+        "dp.randomized_response(epsilon={})", float, "randomized response",
     ),
     "pure": Mechanism(
         "epsilon", "pure", "any mechanism that is epsilon-DP: the worst there is",
-        randomized_response, "dp.randomized_response(epsilon={})", float, "each",
+        randomized_response, "dp.randomized_response(epsilon={})", float, "any ε-DP mechanism",
+        "each", 'the largest epsilon of each step, whatever it is (page "composition")',
     ),
     "approximate": Mechanism(
         "epsilon", "approximate", "any mechanism that is (epsilon, delta)-DP", randomized_response,
         "dp.finite(*dp.dominating_pair({}, {leak!r}))", float,
     ),
 }  # fmt: skip
+ASKED = {known.question: name for name, known in MECHANISMS.items() if known.question}
 
 
 @dataclass(frozen=True)
@@ -81,10 +100,6 @@ class Part:
     def run(self) -> PrivacyLoss:
         """The loss of all steps."""
         return subsample(self.unsampled_loss(), self.rate).compose(self.steps)
-
-    def is_noise(self):
-        """Its parameter is the size of a noise: more is more private."""
-        return self.known.parameter != "epsilon"
 
     def needs_delta(self):
         """Its steps have an epsilon only together with a delta that may be chosen."""

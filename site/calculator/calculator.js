@@ -7,18 +7,15 @@
     find = (name) => box.querySelector(`.calculator-${name}`);
   const NAMES = ["question", "mechanism", "noise", "rate", "steps", "epsilon", "delta", "rows"];
   const START = Object.fromEntries(NAMES.map((name) => [name, form.elements[name].value]));
-  const LABELS = {
-    gaussian: "σ, in units of the sensitivity",
-    laplace: "scale, in units of the sensitivity",
-    response: "ε of each step",
-    pure: "ε of each step",
-  };
-  const PARAMETER = { gaussian: "sigma", laplace: "scale", response: "epsilon", pure: "epsilon" };
-  const MAKER = {
-    gaussian: "gaussian(sigma",
-    laplace: "laplace(scale",
-    response: "randomized_response(epsilon",
-    pure: "randomized_response(epsilon",
+  const { mechanisms: MECHANISMS } = globalThis.dpnotesGrid;
+  const SYMBOLS = {
+    epsilon: "ε",
+    delta: "δ",
+    sigma: "σ",
+    scale: "scale",
+    each: "ε of each step",
+    steps: "steps",
+    rate: "rate",
   };
   const RULES = {
     // [what is allowed, in words, as a test]
@@ -61,8 +58,10 @@
       shown = fields(question.value);
     for (const label of form.querySelectorAll("[data-field]"))
       label.hidden = !shown.includes(label.dataset.field);
-    form.querySelector('[data-field="noise"] .calculator-name').textContent =
-      LABELS[mechanism.value];
+    const { noisy, parameter } = MECHANISMS[mechanism.value];
+    form.querySelector('[data-field="noise"] .calculator-name').textContent = noisy
+      ? `${SYMBOLS[parameter]}, in units of the sensitivity`
+      : SYMBOLS.each;
     const several = !["epsilon", "delta"].includes(question.value);
     form.querySelector('[data-field="epsilon"] .calculator-name').textContent = several
       ? "target ε"
@@ -123,7 +122,7 @@
   // the query as dpnotes.calculator reads it
   function forPython(query) {
     const part = { mechanism: query.mechanism };
-    if (query.noise !== undefined) part[PARAMETER[query.mechanism]] = query.noise;
+    if (query.noise !== undefined) part[MECHANISMS[query.mechanism].parameter] = query.noise;
     return {
       question: query.question,
       parts: [{ ...part, ...target(query, "rate"), ...target(query, "steps") }],
@@ -172,7 +171,7 @@
   }
 
   function say(query) {
-    const mechanism = query.mechanism,
+    const { noisy, parameter } = MECHANISMS[query.mechanism],
       found = globalThis.dpnotesTable.answer(query);
     const bound = found !== null && { ...query, [query.question]: found };
     if (found === null) return { number: "outside of the table", query: null };
@@ -185,15 +184,13 @@
         return { number: `${found} steps are safe`, query: bound };
       case "rate":
         return { number: `rate ${rounded(found, false)} is safe`, query: bound };
-      default: {
-        const name = { gaussian: "σ", laplace: "scale" }[mechanism];
+      default:
         return {
-          number: name
-            ? `${name} = ${rounded(found, true)} is enough`
+          number: noisy
+            ? `${SYMBOLS[parameter]} = ${rounded(found, true)} is enough`
             : `ε = ${rounded(found, false)} a step is safe`,
           query: bound,
         };
-      }
     }
   }
 
@@ -228,7 +225,7 @@
     const value = (name) => (query.question === name ? "x" : query[name]),
       inverse = !["epsilon", "delta"].includes(query.question);
     const sampled = query.question === "rate" || query.rate !== 1;
-    let step = `dp.${MAKER[query.mechanism]}=${value("noise")})`;
+    let step = MECHANISMS[query.mechanism].call.replace("{}", value("noise"));
     if (sampled) step = `dp.subsample(${step}, rate=${value("rate")})`;
     const steps =
       query.question === "steps" || query.steps !== 1 ? `.compose(${value("steps")})` : "";
@@ -252,7 +249,7 @@
 
   function remarks(query) {
     const sampled = query.question === "rate" || query.rate < 1,
-      noisy = ["gaussian", "laplace"].includes(query.mechanism);
+      { noisy } = MECHANISMS[query.mechanism];
     const applies = {
       delta: query.rows === undefined && !(query.delta <= 1e-6),
       poisson: sampled,
@@ -268,18 +265,8 @@
 
   // ------------------------------------------------------------------------------ the exact answer
 
-  const sayNumber = {
-    epsilon: "ε",
-    delta: "δ",
-    sigma: "σ",
-    scale: "scale",
-    each: "ε of each step",
-    steps: "steps",
-    rate: "rate",
-  };
-
   function exact(found) {
-    find("number").textContent = `${sayNumber[found.name]} = ${found.shown}`;
+    find("number").textContent = `${SYMBOLS[found.name]} = ${found.shown}`;
     const which = ["epsilon", "delta"].includes(found.name) ? "It" : "ε then";
     find("origin").textContent =
       "Exact, by dpnotes in this page." +

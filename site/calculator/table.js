@@ -6,28 +6,22 @@
 // epsilon of a pure step. Moments multiply over the steps, and the improved conversion (claim
 // A-rdp-to-dp) makes epsilon of them.
 (() => {
-  const noisy = (mechanism) => mechanism === "gaussian" || mechanism === "laplace";
-  // the axis along which the loss grows
-  const strength = {
-    gaussian: (sigma) => sigma ** -2,
-    laplace: (scale) => 1 / scale,
-    pure: (epsilon) => epsilon,
-  };
-  const kind = (mechanism) => (noisy(mechanism) ? mechanism : "pure");
-
   const tables = {};
   function table(mechanism) {
-    const { orders, rates, tables: raw } = globalThis.dpnotesGrid;
-    const name = kind(mechanism);
+    const { mechanisms, orders, rates, scale, tables: raw } = globalThis.dpnotesGrid;
+    const name = mechanisms[mechanism].table;
     if (!tables[name]) {
-      const { noise, steps } = raw[name];
+      const { noise, power, steps } = raw[name];
       let level = 0,
         at = 0;
-      const value = () => Math.exp((level += steps[at++]) / globalThis.dpnotesGrid.scale);
+      const value = () => Math.exp((level += steps[at++]) / scale);
+      const strength = (x) => x ** power; // the axis along which the loss grows
       tables[name] = {
         orders,
         rates,
-        at: noise.map(strength[name]),
+        strength,
+        noisy: power < 0,
+        at: noise.map(strength),
         noise,
         logs: noise.map(() =>
           rates.map(() => {
@@ -49,8 +43,8 @@
 
   // upper bounds of log M at all orders; null outside of the table
   function logMoments(mechanism, noise, rate) {
-    const { at, rates, logs, orders } = table(mechanism),
-      x = strength[kind(mechanism)](noise);
+    const { at, rates, logs, orders, noisy, strength } = table(mechanism),
+      x = strength(noise);
     const i = at.findIndex((node) => node >= x * (1 - 1e-12)),
       j = rates.findIndex((node) => node >= rate);
     if (i < 0 || j < 0 || !(rate > 0)) return null;
@@ -60,7 +54,7 @@
       const high = logs[i][m][n];
       if (w === 1) return high;
       const low = logs[i - 1][m][n];
-      return noisy(mechanism) ? (1 - w) * low + w * high : logMixed(low, high, w);
+      return noisy ? (1 - w) * low + w * high : logMixed(low, high, w);
     }
     // log((M - 1)/rate^2)
     const scaled = (n, m) => logExcess(atRate(n, m)) - 2 * Math.log(rates[m]);
@@ -112,12 +106,10 @@
       const found = edge((k) => within("steps")(Math.floor(k)), 1, 1e12);
       return found && Math.floor(found);
     }
-    const { noise } = table(query.mechanism),
+    const { noise, noisy } = table(query.mechanism),
       ends = [noise[0], noise[noise.length - 1]];
     const [low, high] = [Math.min(...ends), Math.max(...ends)];
-    return noisy(query.mechanism)
-      ? edge(within("noise"), high, low)
-      : edge(within("noise"), low, high);
+    return noisy ? edge(within("noise"), high, low) : edge(within("noise"), low, high);
   }
 
   function answer(query) {

@@ -127,12 +127,7 @@ def lyu_variants(
 
 @checked
 def sparse_runs(
-    noise: Noise,
-    answers: Answers,
-    threshold: Real = 0.0,
-    *,
-    runs: Many = 1,
-    rng: Generator,
+    noise: Noise, answers: Answers, threshold: Real = 0.0, *, runs: Many = 1, rng: Generator
 ) -> Array:
     """Reports of many independent runs of a `SparseVector` on the same answers: (runs, answers).
 

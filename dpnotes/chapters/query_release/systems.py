@@ -245,12 +245,7 @@ class MultiplicativeWeights:
 
 @checked
 def mwem(
-    histogram: Histogram,
-    queries: Queries,
-    *,
-    rounds: Many,
-    epsilon: PositiveNumber,
-    rng: Generator,
+    histogram: Histogram, queries: Queries, *, rounds: Many, epsilon: PositiveNumber, rng: Generator
 ) -> Array:
     """Offline multiplicative weights (Hardt, Ligett and McSherry 2012): synthetic weights.
 
