@@ -95,7 +95,7 @@ def of_date(date, pages, begun=frozenset()):
                 section.drop_tree()
         for section in page.article.xpath(f".//section[{has_class('second-reading')}][h3]"):
             section.drop_tree()
-        now = E.p("Now: " + "; ".join(date["show"][name]))
+        now = E.ul(*(E.li(title) for title in date["show"][name]))
         found += slides_of(page, now if name in begun else None)
     return found
 

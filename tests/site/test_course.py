@@ -116,7 +116,7 @@ def test_a_chapter_asks_its_first_question_at_its_first_date_only():
     date = {"show": {"pure-dp": ["The promise"]}, "class": []}
     question = text_of(slides.of_date(date, pages)[0].parts[-1])
     again = text_of(slides.of_date(date, pages, {"pure-dp"})[0].parts[-1])
-    assert "?" in question and again == "Now: The promise"
+    assert "?" in question and again == "The promise"
 
 
 @pytest.fixture
