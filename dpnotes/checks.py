@@ -176,13 +176,6 @@ def array(name, value, *dimensions):
     return found.astype(float, copy=False)
 
 
-def function(name, value):
-    """Something that can be called."""
-    if not callable(value):
-        raise refusal(name, value, "a function")
-    return value
-
-
 def choice(name, value, allowed):
     """One of a few strings or numbers."""
     if isinstance(value, (str, int, float, np.number)) and not isinstance(value, bool):
@@ -196,9 +189,6 @@ def instance(name, value, kind, words=None):
     if not isinstance(value, kind):
         raise refusal(name, value, words or f"a {kind.__name__}")
     return value
-
-
-# -------------------------------------------------------- a check belongs to the parameter
 
 
 def checked(call):
@@ -286,5 +276,5 @@ Laws = Annotated[ArrayLike, laws]
 Distribution = Annotated[ArrayLike, distribution]
 Vector = Annotated[ArrayLike, lambda name, value: array(name, value, 1)]
 Matrix = Annotated[ArrayLike, lambda name, value: array(name, value, 2)]
-Function = Annotated[Callable, function]
+Function = Annotated[Callable, partial(instance, kind=Callable, words="a function")]
 Generator = Annotated[np.random.Generator, partial(instance, kind=np.random.Generator)]

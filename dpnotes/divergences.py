@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ._scipy import logsumexp
-from .accountant.law import exp_excess, gauss
+from .accountant.law import gauss, mean_excess
 from .checks import (
     Array, Few, Function, Laws, NonnegativeOrInf, Probability, Real, checked, refusal,
 )  # fmt: skip
@@ -146,23 +146,15 @@ def _largest_loss(p, q, *_):
     return _log_ratio(p, q).max(-1)
 
 
-def _above_tangent(x):
-    """exp(x) - 1 - x >= 0, without cancellation near zero; x is capped at 700."""
-    return exp_excess(np.minimum(x, 700.0))
-
-
-def _gap(p, power, lifted):
-    """p (exp(power) - 1 - power) >= 0, where `lifted` is p exp(power); 0 where p = 0."""
-    mild = np.abs(power) < 30
-    near = p * _above_tangent(np.where((p > 0) & mild, power, 0.0))
-    with np.errstate(invalid="ignore"):
-        far = np.where(p > 0, lifted - p * (1 + power), 0.0)
-    return np.where(mild, near, far)
+def _weighted_excess(p, power):
+    """p (exp(power) - 1 - power) >= 0; 0 where p = 0."""
+    with np.errstate(divide="ignore"):
+        return mean_excess(np.log(p), np.where(p > 0, power, 0.0))
 
 
 def _kl(p, q, *_):
     """Sum of p (loss + exp(-loss) - 1), and of q where p = 0."""
-    return (_gap(p, -_log_ratio(p, q), q) + np.where(p > 0, 0.0, q)).sum(-1)
+    return (_weighted_excess(p, -_log_ratio(p, q)) + np.where(p > 0, 0.0, q)).sum(-1)
 
 
 def _renyi_of_order_zero(p, q, *_):
@@ -192,8 +184,8 @@ def _renyi(p, q, alpha):
         total = logsumexp(logs, axis=-1)
         near = (np.abs(total) < 0.5) & (loss < np.inf).all(-1)
         if near.any():
-            p, q, power, lifted = p[near], q[near], power[near], np.exp(logs[near])
-            excess = _gap(p, power, lifted).sum(-1) + more[near][..., 0] * _kl(p, q)
+            p, q = p[near], q[near]
+            excess = _weighted_excess(p, power[near]).sum(-1) + more[near][..., 0] * _kl(p, q)
             total[near] = np.log1p(excess)
     return total / (alpha[..., 0] - 1)
 

@@ -69,8 +69,6 @@ Bits = Annotated[ArrayLike, _bits]
 Integers = Annotated[ArrayLike, _integers]
 Data = Annotated[ArrayLike, _data]
 
-# ------------------------------------------------------------------------------ the mechanisms
-
 
 @checked
 def laplace_mechanism(

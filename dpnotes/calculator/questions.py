@@ -47,7 +47,7 @@ def answers(query):
         found, (low, high) = run.epsilon(delta), run.epsilon_interval(delta)
     spent = epsilon if question == "delta" else found
     rows = [{**row, "shown": _shown(row)} for row in table(parts, delta)]
-    answer = found if question in ("epsilon", "delta") else _asked_value(question, parts[0])
+    answer = found if question in ("epsilon", "delta") else getattr(parts[0], _field(question))
     people = None if query.get("rows") is None else count("rows", query["rows"])
     return {
         "question": question,
@@ -95,9 +95,6 @@ def digits(value, places=5, rounding=round):
     return f"{whole * 10.0**-shift:.{places}g}"
 
 
-# --------------------------------------------------------------------------- reading the query
-
-
 def _parts(query):
     parts = query.get("parts")
     if not isinstance(parts, (list, tuple)) or not parts:
@@ -141,7 +138,7 @@ def _calibrated(question, parts, epsilon, delta):
     first, rest = parts[0], [part.run() for part in parts[1:]]
 
     def family(x):
-        return sum(rest, _with_value(question, first, x).run())
+        return sum(rest, replace(first, **{_field(question): x}).run())
 
     whole = family(1.0)  # refuses what is wrong with the other numbers
     try:
@@ -154,16 +151,12 @@ def _calibrated(question, parts, epsilon, delta):
             f"{name} must have a value that just meets epsilon = {epsilon!r}, delta = {delta!r},"
             " but none does"
         ) from None
-    return _with_value(question, first, found)
+    return replace(first, **{_field(question): found})
 
 
-def _with_value(question, part, x):
-    field = "parameter" if question == "noise" else question
-    return replace(part, **{field: x})
-
-
-def _asked_value(question, part):
-    return getattr(part, "parameter" if question == "noise" else question)
+def _field(question):
+    """What is asked, as a field of the first part."""
+    return "parameter" if question == "noise" else question
 
 
 def _name(question, part):
@@ -199,9 +192,6 @@ def _shown(row):
     if row["epsilon"] is None:
         return "–"
     return digits(row["epsilon"], 5, ceil if row["kind"] == "bound" else round)
-
-
-# -------------------------------------------------------------------------------- in words
 
 
 REMARKS = {

@@ -35,10 +35,10 @@ class Case:
         self.run = total(parts)
         self.leaks = sum(part.steps * part.rate * part.leak for part in parts)
 
-    def only(self, why="the rounds are not all alike"):
+    def only(self):
         """The part, where there is one."""
         if len(self.parts) > 1:
-            raise NotApplicable(why)
+            raise NotApplicable("the rounds are not all alike")
         return self.parts[0]
 
     def some_delta(self):
@@ -87,14 +87,6 @@ def _is_gaussian(part):
     return part.mechanism == "gaussian"
 
 
-# ------------------------------------------------------------------------------- the theorems
-
-
-def exact(case):
-    """The accountant: the least epsilon there is."""
-    return case.run.epsilon(case.delta)
-
-
 def basic(case):
     """Epsilons of the amplified steps, added up."""
     pairs, _ = case.sampled(share=1.0)
@@ -108,18 +100,22 @@ def _left_for_theorem(left):
     return left
 
 
-def _advanced(case, theorem):
-    """Advanced composition of equal rounds; `theorem` takes epsilon, rounds and its own delta."""
-    case.some_delta()
-    part = case.only()
-    [(epsilon, _)], left = case.sampled(share=0.5)
-    return theorem(epsilon, part.steps, _left_for_theorem(left))
+def equal_rounds(theorem):
+    """The row of a theorem that takes epsilon, rounds and its own delta."""
+
+    def row(case):
+        case.some_delta()
+        part = case.only()
+        [(epsilon, _)], left = case.sampled(share=0.5)
+        return theorem(epsilon, part.steps, _left_for_theorem(left))
+
+    return row
 
 
 def advanced(case):
     """With the tight mean loss of a round; rounds may differ."""
     if len(case.parts) == 1:
-        return _advanced(case, composition.advanced)
+        return equal_rounds(composition.advanced)(case)
     case.some_delta()
     pairs, left = case.sampled(share=0.5)
     steps, own = [part.steps for part in case.parts], _left_for_theorem(left)
@@ -128,16 +124,9 @@ def advanced(case):
     return composition.advanced_heterogeneous(np.repeat([e for e, _ in pairs], steps), own)
 
 
-def advanced_book(case):
+def advanced_book(epsilon, k, delta):
     """With the mean loss that the book of Dwork and Roth has."""
-    return _advanced(
-        case, lambda e, k, d: composition.advanced(e, k, d, composition.kl_from_pure_exponential)
-    )
-
-
-def advanced_azuma(case):
-    """By the inequality of Azuma and Hoeffding."""
-    return _advanced(case, composition.advanced_azuma)
+    return composition.advanced(epsilon, k, delta, composition.kl_from_pure_exponential)
 
 
 def optimal(case):
@@ -177,13 +166,8 @@ def moments(case):
     return rdp_to_dp(WHOLE_ORDERS, spent, case.delta).min()
 
 
-def renyi_improved(case):
-    """The best order, by the improved conversion."""
-    return rdp_to_dp_improved(*case.renyi, case.delta).min()
-
-
 def renyi_optimal(case):
-    """The same order, by the conversion that is best possible."""
+    """By the best order of the improved conversion, and the conversion that is best possible."""
     orders, spent = case.renyi
     best = rdp_to_dp_improved(orders, spent, case.delta).argmin()
     return rdp_to_dp_optimal(orders[best], spent[best], case.delta)
@@ -227,21 +211,23 @@ def gaussian_limit(case):
 
 
 THEOREMS = (  # name, claim, the page that proves it, what computes it, kind
-    ("exact", "X-dominating-pair", "accounting", exact, "exact"),
+    ("exact", "X-dominating-pair", "accounting", lambda c: c.run.epsilon(c.delta), "exact"),
     ("Rényi DP, optimal conversion", "A-rdp-to-dp", "renyi-dp", renyi_optimal, "bound"),
-    ("Rényi DP, improved conversion", "A-rdp-to-dp", "renyi-dp", renyi_improved, "bound"),
+    ("Rényi DP, improved conversion", "A-rdp-to-dp", "renyi-dp",
+     lambda c: rdp_to_dp_improved(*c.renyi, c.delta).min(), "bound"),
     ("moments accountant of 2016", "A-moments-accountant", "renyi-dp", moments, "bound"),
     ("zCDP", "U-zcdp-to-dp", "renyi-dp", zcdp, "bound"),
     ("textbook Gaussian formula", "F-3.22", "gaussian", classical, "bound"),
     ("worst pair of any sampling", "X-subsampled-pair", "subsampling", any_batches, "bound"),
     ("optimal composition", "X-optimal", "composition", optimal, "bound"),
     ("advanced composition, tight", "U-advanced", "composition", advanced, "bound"),
-    ("advanced composition, book", "F-3.20", "composition", advanced_book, "bound"),
-    ("advanced composition, Azuma", "T-18", "composition", advanced_azuma, "bound"),
+    ("advanced composition, book", "F-3.20", "composition", equal_rounds(advanced_book), "bound"),
+    ("advanced composition, Azuma", "T-18", "composition",
+     equal_rounds(composition.advanced_azuma), "bound"),
     ("minibatches", "T-19-minibatch", "subsampling", minibatches, "bound"),
     ("basic composition", "T-10", "composition", basic, "bound"),
     ("as if the loss were normal", "U-plrv-gaussian", "gaussian", gaussian_limit, "approximation"),
-)
+)  # fmt: skip
 
 
 def table(parts, delta):

@@ -100,7 +100,8 @@ def noise_analyst(
     """
     if (np.diff(asked) <= 0).any():
         raise refusal("asked", asked, "increasing")
-    weigh, worlds = weigh or _sign, repetitions
+    weigh = weigh or (lambda told: np.where(told >= 0.5, 1.0, np.sign(told - 0.5)))
+    worlds = repetitions
     votes = [np.zeros((worlds, m, 1), np.float32) for m in sizes]
     found = np.empty((len(sizes), worlds, len(asked)))
     block = 1 + 2_000_000 // (worlds * max(sizes))  # what is in memory at a time
@@ -188,8 +189,3 @@ def _ask_analyst(answer, agree):
     if told.shape != shares[0].shape:
         raise ValueError(f"answer must return an array {shares[0].shape}, got {told.shape}")
     return told
-
-
-def _sign(told):
-    """1 for answers of at least 1/2, -1 below, and 0 for no answer."""
-    return np.where(np.isnan(told), 0.0, np.where(told >= 0.5, 1.0, -1.0))

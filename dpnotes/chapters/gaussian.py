@@ -19,8 +19,6 @@ from ..checks import (
 CLASSICAL_LIMIT = 2 * np.log(2.5)  # the largest epsilon for which the page proves F-3.22
 _HALF_LOG_TWO_PI = 0.5 * np.log(2 * np.pi)
 
-# ---------------------------------------------------------------- the exact curve
-
 
 @checked
 def loss_tail(sigma: Positive, epsilon: Real, sensitivity: Positive = 1.0) -> float | Array:
@@ -63,9 +61,6 @@ def gaussian_sigma(epsilon: Nonnegative, delta: OpenProbability, sensitivity: Po
             break
     mu = np.where(epsilon == 0, at_zero, mu)
     return sensitivity / mu
-
-
-# ---------------------------------------------------------------- by way of the tail
 
 
 @checked

@@ -18,7 +18,7 @@ import numpy as np
 
 from .._scipy import log_ndtr, ndtr, ndtri
 from ..accountant import PrivacyLoss, finite
-from ..checks import Few, Many, checked, count_up_to, number_within, within
+from ..checks import Few, Many, checked, count, number_within, within
 
 WIDTH = 9.0  # standard deviations of noise on either side; what lies beyond is one cell
 CUT = 1e-17  # probability left to the first and to the last cell
@@ -28,12 +28,7 @@ Sigma = Annotated[float, number_within(0.1, 1e3)]
 Rate = Annotated[float, number_within(1e-10, 1.0)]
 
 
-def _cells(name, value):
-    """A whole number from 20 to 2000."""
-    return int(within(name, count_up_to(name, value, 2000), 20, 2000))
-
-
-Cells = Annotated[int, _cells]
+Cells = Annotated[int, lambda name, value: int(within(name, count(name, value), 20, 2000))]
 
 
 class _Ratio(NamedTuple):
@@ -131,17 +126,20 @@ def _mixture_ratio(z, sigma, weights, means):
 def _cell_masses(z, sigma, mean):
     """Masses of the cells between the points z, and beyond both ends."""
     t = (z - mean) / sigma
-    left = np.diff(np.concatenate([[0.0], ndtr(t), [1.0]]))
-    right = -np.diff(np.concatenate([[1.0], ndtr(-t), [0.0]]))
-    return np.where(np.append(t, np.inf) > 0, right, left)
+    return _differences(ndtr(t), ndtr(-t))
 
 
 def _cell_masses_of_max(c, sigma, steps, mean):
     """Masses of the same cells for the largest of `steps` coordinates, one around `mean`."""
     log_cdf = log_ndtr((c - mean) / sigma) + (steps - 1) * log_ndtr(c / sigma)
-    below = np.diff(np.concatenate([[0.0], np.exp(log_cdf), [1.0]]))
-    above = -np.diff(np.concatenate([[1.0], -np.expm1(log_cdf), [0.0]]))
-    return np.where(np.append(log_cdf, 0.0) > -0.5, above, below)
+    return _differences(np.exp(log_cdf), -np.expm1(log_cdf))
+
+
+def _differences(below, above):
+    """Masses of cells from the probabilities below and above each point, the smaller of both."""
+    left = np.diff(np.concatenate([[0.0], below, [1.0]]))
+    right = -np.diff(np.concatenate([[1.0], above, [0.0]]))
+    return np.where(np.append(above, 0.0) < 0.5, right, left)
 
 
 def _merged(edges, q, p, lost):

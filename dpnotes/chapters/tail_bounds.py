@@ -66,12 +66,8 @@ def chernoff_kl(t: Probability, n: Positive, mu: Probability) -> float | Array:
 
     S is the mean of n independent [0,1] terms, mu its expectation (F-chernoff-additive, sharp).
     """
-    return _probability(-n * _kl_coins(t, mu))
-
-
-def _kl_coins(s, mu):
-    """Divergence of two coins: two terms >= 0 that keep their precision at s near mu."""
-    return _excess(s, mu, s - mu) + _excess(1 - s, 1 - mu, mu - s)
+    # two terms >= 0 that keep their precision at t near mu
+    return _probability(-n * (_excess(t, mu, t - mu) + _excess(1 - t, 1 - mu, mu - t)))
 
 
 def _excess(s, mu, difference):

@@ -86,8 +86,7 @@ def test_bounds_are_above_the_exact_number_and_rounded_up(name):
 
 
 def row(parts, claim, delta=1e-6, name=None):
-    parts = [questions._part(part, "epsilon", first=False) for part in parts]
-    rows = theorems.table(parts, delta)
+    rows = asked(parts, delta)["rows"]
     return next(r for r in rows if r["claim"] == claim and name in (None, r["name"]))
 
 
@@ -370,12 +369,28 @@ SILENT = [  # a run, delta, the claims that say nothing of it
 
 @pytest.mark.parametrize("name, delta, claims", SILENT, ids=lambda part: str(part)[:7])
 def test_who_says_nothing_of_a_run(name, delta, claims):
-    parts = [questions._part(part, "epsilon", first=False) for part in RUNS[name]]
-    rows = theorems.table(parts, delta)
+    rows = asked(RUNS[name], delta)["rows"]
     assert len(rows) == 14
     assert {row["claim"] for row in rows if row["epsilon"] is None} == set(claims.split())
     assert all(row["why"] for row in rows if row["epsilon"] is None)
     assert not any(row["why"].startswith("not computed") for row in rows)
+
+
+def test_what_is_refused_is_not_computed_and_a_bug_is_raised(monkeypatch):
+    def row_of(fault):
+        def theorem(case):
+            return fault("sigma must be in [1, 2]")
+
+        monkeypatch.setattr(theorems, "THEOREMS", [("name", "T-1", "page", theorem, "bound")])
+        return theorems.table([Part("gaussian", 1.0)], 1e-6)[0]
+
+    def bug(words):
+        raise ValueError(words)
+
+    found = row_of(lambda words: dp.gaussian(1e-300))
+    assert found["epsilon"] is None and found["why"].startswith("not computed: sigma must be")
+    with pytest.raises(ValueError, match="sigma must be"):
+        row_of(bug)
 
 
 def test_divergences_of_two_mechanisms_are_added_up():

@@ -365,10 +365,11 @@ class Scripted(np.random.Generator):
 def test_a_draw_next_to_its_chance_is_decided_by_fractions():
     with mpmath.workdps(40):
         chance = int(mpmath.floor(mpmath.exp(-1) * 2**64))  # a rate of 1
+    coins, half = integer_noise._gaussian_coins, Fraction(1, 2)
     for word, kept in ((chance - 1, True), (chance + 1, False)):
-        assert integer_noise._gaussian_coins(np.array([1]), Fraction(1, 2), 0, Scripted(word)) == [kept]
+        assert coins(np.array([1]), half, 0, Scripted(word)) == [kept]
     for word in (0, 2**63, 2**64 - 1):  # a rate of 0 keeps all
-        assert integer_noise._gaussian_coins(np.array([3]), Fraction(1, 2), 3, Scripted(word)) == [True]
+        assert coins(np.array([3]), half, 3, Scripted(word)) == [True]
 
 
 def test_the_step_away_from_a_data_point_is_that_of_vardi_and_zhang():

@@ -6,7 +6,7 @@ from scipy.special import logsumexp
 from scipy.stats import binom
 
 from dpnotes.chapters import subsampling
-from dpnotes.chapters.subsampling import sgd
+from dpnotes.chapters import subsampling as sgd
 
 
 @pytest.fixture

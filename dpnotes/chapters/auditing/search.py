@@ -15,7 +15,7 @@ import numpy as np
 
 from ...checks import (
     Anything, Function, Generator, NonnegativeNumber, OpenProbabilityNumber, ProbabilityNumber,
-    checked, count, function, within,
+    checked, count, instance, within,
 )  # fmt: skip
 from .bounds import log_ratio_bound
 from .classes import classes_of, counts_of, log_ratio
@@ -71,7 +71,7 @@ def _drawer(name, mechanism):
     """A function of (x, runs, rng): that of `in_batches`, or one call a run."""
     if isinstance(mechanism, _Batched):
         return mechanism.draw
-    function(name, mechanism)
+    instance(name, mechanism, Callable, "a function")
     return lambda x, runs, rng: [mechanism(x, rng=rng) for _ in range(runs)]
 
 

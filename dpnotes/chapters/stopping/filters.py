@@ -7,6 +7,9 @@ of one order (X-renyi-filter), the largest loss, which is its order infinity (X-
 mu^2 of Gaussian noise, which costs nothing against steps fixed beforehand (X-gaussian-filter).
 What was spent so far is no epsilon of its own (X-odometer). Sums are exact, and compared with the
 budget up to 1e-12 of it, about what charges are right to.
+
+A step whose losses lie in one interval of length epsilon, as the exponential mechanism's do, costs
+`bounded_range_renyi`.
 """
 
 from __future__ import annotations
@@ -14,19 +17,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from threading import Lock
+from typing import Annotated
 
 import numpy as np
 
+from ..._scipy import log_binomial, log_softmax, xlog1py, xlogy
 from ...accountant import PrivacyLoss
 from ...accountant.law import Finite, Gaussian
 from ...checks import (
-    BelowOneNumber, NonnegativeNumber, OpenProbabilityNumber, OrderNumber, checked, nonnegative,
-    refusal, scalar,
+    BelowOneNumber, Few, NonnegativeNumber, OpenProbabilityNumber, OrderNumber, checked,
+    nonnegative, number_within, refusal, scalar,
 )  # fmt: skip
 from ..gaussian import gaussian_sigma
 
 ROUNDING = Fraction(1, 10**12)  # of the budget: charges are right to about this
 FINE_ORDERS = 1 + np.geomspace(1e-3, 1e12, 15_001)
+Range = Annotated[float, number_within(1e-6, 500.0)]
 
 
 class _Budget:
@@ -123,3 +129,51 @@ def _allowance(alpha, epsilon, delta):
     """The divergence of order alpha that implies (epsilon, delta), `rdp_to_dp_improved` solved."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return epsilon - np.log1p(-1 / alpha) + (np.log(delta) + np.log(alpha)) / (alpha - 1)
+
+
+@checked
+def bounded_range(epsilon: Range, points: Few = 40) -> PrivacyLoss:
+    """A loss that dominates every mechanism whose losses stay within a range of length `epsilon`.
+
+    The exponential mechanism is one; ``compose`` bounds any adaptive sequence (X-bounded-range). An
+    even grid over [-epsilon, epsilon], masses proportional to exp(loss/2), halved at both ends.
+    """
+    loss = np.linspace(-epsilon, epsilon, points + 1)
+    log_p = log_softmax(loss / 2 - np.log(2) * (np.abs(loss) == epsilon))
+    return PrivacyLoss([(Finite(tuple(loss.tolist()), tuple(log_p.tolist())), 1)])
+
+
+@checked
+def bounded_range_delta(epsilon: Range, k: Few, target_epsilon: NonnegativeNumber) -> float:
+    """Least delta at `target_epsilon` of k rounds of range `epsilon`, all fixed beforehand.
+
+    The worst of k coins with losses t, t - epsilon (X-bounded-range; Dong, Durfee and Rogers
+    2020). Not for adaptive rounds. Scalars, k <= 10,000.
+    """
+    low = np.arange(k + 1.0)  # how many rounds have the loss t - epsilon
+    ways = log_binomial(k, low)
+    worst = 0.0
+    for t in np.unique(np.clip((target_epsilon + low[1:] * epsilon) / (k + 1), 0.0, epsilon)):
+        high = np.expm1(t - epsilon) / np.expm1(-epsilon)  # chance of the loss t
+        log_mass = ways + xlogy(k - low, high) + xlog1py(low, -high)
+        excess = -np.expm1(np.minimum(target_epsilon - k * t + low * epsilon, 0.0))
+        worst = max(worst, float(np.exp(log_mass) @ excess))
+    return worst
+
+
+@checked
+def bounded_range_renyi(epsilon: NonnegativeNumber, alpha: OrderNumber) -> float:
+    """The largest Renyi divergence of order alpha > 1 of all mechanisms of range `epsilon`, the
+    exponential mechanism among them: what a filter charges for one (X-range-charge).
+
+    At most alpha epsilon^2/8. Rounded up by 1e-14.
+    """
+    if alpha == 1:
+        raise refusal("alpha", alpha, "above 1")
+    if epsilon == 0 or alpha == np.inf:
+        return epsilon
+    top, rest, base = (-np.expm1(-x * epsilon) for x in (alpha, alpha - 1, 1.0))
+    step = epsilon + np.log(alpha - 1) - np.log(alpha) + np.log(top) - np.log(rest)
+    found = step + (np.log(top) - np.log(alpha) - np.log(base)) / (alpha - 1)
+    rounding = 1e-14 * (1 + epsilon) * (1 + 1 / (alpha - 1))
+    return float(min(found + rounding, alpha * epsilon**2 / 8))

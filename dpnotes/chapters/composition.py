@@ -3,8 +3,13 @@
 The rounds may be adaptive: round i is chosen after the outputs of the rounds before it were seen.
 But the number k of rounds and the guarantee of each round are fixed in advance. `epsilon` and
 `delta` are those of one round, `delta_prime` is the delta that the composition theorem adds.
-Arrays broadcast; scalars give Python floats. The best possible theorem is in
-``best_possible``.
+Arrays broadcast; scalars give Python floats.
+
+The theorem that cannot be improved (`optimal`; Kairouz, Oh and Viswanath 2015) rests on leaky
+randomized response, the `dominating_pair`: every (epsilon, delta)-indistinguishable pair of laws
+comes out of it, when its symbol is processed further. So k adaptive rounds leak at most what k
+independent rounds of it leak: with probability 1 - (1-delta)^k everything, else what k coins lose,
+which the accountant sums exactly.
 """
 
 from __future__ import annotations
@@ -13,10 +18,13 @@ from bisect import bisect_left
 
 import numpy as np
 
-from ...checks import (
+from ..accountant import randomized_response
+from ..checks import (
     Array, Count, Counts, Function, Laws, Nonnegative, NonnegativeNumber, PositiveNumber,
-    PositiveProbability, PositiveProbabilityNumber, ProbabilityNumber, checked, refusal,
+    PositiveProbability, PositiveProbabilityNumber, Probability, ProbabilityNumber, checked,
+    refusal,
 )  # fmt: skip
+from .approximate_dp import conditioning_events
 
 
 @checked
@@ -30,9 +38,6 @@ def adaptive_law(*kernels: Laws) -> Array:
     for kernel in kernels:
         joint = joint[..., None] * kernel
     return joint
-
-
-# ------------------------------------------------------------- the mean of one round's loss
 
 
 @checked
@@ -58,9 +63,6 @@ def kl_from_pure_exponential(epsilon: Nonnegative) -> float | Array:
 def kl_from_pure_piecewise(epsilon: Nonnegative) -> float | Array:
     """Bound on the same KL divergence: the lesser of epsilon (e^epsilon - 1) and epsilon (T-12)."""
     return epsilon * np.expm1(np.minimum(epsilon, np.log(2)))
-
-
-# ---------------------------------------------------------------------- advanced composition
 
 
 @checked
@@ -98,9 +100,6 @@ def advanced_heterogeneous(epsilons: Nonnegative, delta_prime: PositiveProbabili
     log_inverse = -np.log(delta_prime)
     width = np.sqrt(2 * log_inverse) * np.linalg.norm(epsilons)
     return kl_from_pure(epsilons).sum() + width
-
-
-# ------------------------------------------- what one of k rounds may spend, and how many fit
 
 
 @checked
@@ -145,3 +144,89 @@ def answerable_queries(
     if most == len(numbers):
         raise refusal("error", error, "smaller: over 2**62 queries fit")
     return most
+
+
+@checked
+def dominating_pair(
+    epsilon: NonnegativeNumber, delta: ProbabilityNumber = 0.0
+) -> tuple[Array, Array]:
+    """Leaky randomized response: laws p, q on four symbols, the worst (epsilon, delta) pair.
+
+    With probability delta the data are shown (first symbol under p, last under q), else a coin
+    that is right with odds e^epsilon (the two in the middle).
+    """
+    right = 1 / (1 + np.exp(-epsilon))
+    wrong = np.exp(-epsilon) * right
+    p = np.array([delta, (1 - delta) * right, (1 - delta) * wrong, 0.0])
+    return p, p[::-1].copy()
+
+
+@checked
+def simulating_kernel(
+    p: Laws, q: Laws, epsilon: NonnegativeNumber, delta: ProbabilityNumber = 0.0
+) -> Array:
+    """Row-stochastic matrix K with P K = p and Q K = q, (P, Q) the `dominating_pair` (X-optimal).
+
+    `p`, `q` are finite (epsilon, delta)-indistinguishable laws; ValueError if they are not.
+    """
+    e, f = conditioning_events(p, q, epsilon, delta)
+    rows = np.empty((4, e.size))
+    rows[0], rows[3] = _normalised(p - e, p), _normalised(q - f, q)
+    if epsilon > 0:
+        odds = np.exp(-epsilon)
+        rows[1], rows[2] = _normalised(e - odds * f, e), _normalised(f - odds * e, f)
+    else:
+        rows[1] = rows[2] = _normalised(e, p)
+    return rows
+
+
+@checked
+def optimal_delta(
+    epsilon: NonnegativeNumber,
+    k: Count,
+    target_epsilon: Nonnegative,
+    delta: ProbabilityNumber = 0.0,
+) -> float | Array:
+    """Least delta of k adaptive (epsilon, delta)-DP rounds at `target_epsilon` (X-optimal).
+
+    1 - (1-delta)^k (1 - sum_i C(k,i) (e^(i eps) - e^(target + (k-i) eps))_+ / (1+e^eps)^k),
+    attained by `dominating_pair`.
+    """
+    coins, log_kept = _coins(epsilon, k), _log_kept(delta, k)
+    with np.errstate(divide="ignore"):
+        return -np.expm1(log_kept + np.log1p(-np.minimum(coins.delta(target_epsilon), 1.0)))
+
+
+@checked
+def optimal(
+    epsilon: NonnegativeNumber, k: Count, target_delta: Probability, delta: ProbabilityNumber = 0.0
+) -> float | Array:
+    """Least epsilon of k adaptive (epsilon, delta)-DP rounds at `target_delta` (X-optimal).
+
+    Infinite if `target_delta` < 1 - (1-delta)^k, and k epsilon at equality.
+    """
+    coins, kept = _coins(epsilon, k), _log_kept(delta, k)
+    with np.errstate(divide="ignore"):  # ln(1 - target_delta) - k ln(1-delta), <= 0 if feasible
+        room = np.where(target_delta == 1, -np.inf, np.log1p(-target_delta) - max(kept, -1e300))
+    found = np.asarray(coins.epsilon(-np.expm1(np.minimum(room, 0.0))))
+    return np.where(room > 0, np.inf, found)
+
+
+def _coins(epsilon, k):
+    """The loss of k rounds of randomized response."""
+    return randomized_response(epsilon).compose(k)
+
+
+def _log_kept(delta, k):
+    """ln (1-delta)^k: no round shows the data."""
+    return k * np.log1p(-delta) if delta < 1 else -np.inf
+
+
+def _normalised(part, law):
+    """`part` scaled to sum 1, without negative rounding errors.
+
+    Where that is 0 everywhere it is `law` that is scaled, and where that is 0 too, a constant.
+    """
+    for weights in (np.maximum(part, 0.0), law, np.ones_like(part)):
+        if weights.sum() > 1e-15:
+            return weights / weights.sum()
