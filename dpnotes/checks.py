@@ -135,10 +135,7 @@ def count(name, value, least=1):
 
 def count_up_to(name, value, most):
     """A whole number from 1 to `most`, as an int: for what takes time or memory."""
-    value = count(name, value)
-    if value > most:
-        raise refusal(name, value, f"at most {most:g}")
-    return value
+    return also(count, lambda found: found <= most, f"at most {most:g}")(name, value)
 
 
 def counts(name, value, most=MOST):
@@ -149,21 +146,21 @@ def counts(name, value, most=MOST):
     return numbers
 
 
-def laws(name, value):
-    """Probabilities along the last axis that sum to 1 (within 1e-9)."""
-    allowed = "probabilities that sum to 1"
-    found = _check(name, value, lambda x: x >= 0, allowed)
-    if np.ndim(found) == 0 or not (np.abs(found.sum(-1) - 1) <= 1e-9).all():
-        raise refusal(name, value, allowed)
-    return found
+def also(check, holds, allowed):
+    """The check, and one condition more on what it returns."""
+
+    def both(name, value):
+        found = check(name, value)
+        if not holds(found):
+            raise refusal(name, value, allowed)
+        return found
+
+    return both
 
 
-def distribution(name, value):
-    """A one-dimensional array of probabilities that sum to 1 (within 1e-9)."""
-    found = laws(name, value)
-    if found.ndim != 1:
-        raise refusal(name, value, "a list of probabilities that sum to 1")
-    return found
+def _sum_to_one(found):
+    """Whether numbers along the last axis sum to 1 (within 1e-9)."""
+    return np.ndim(found) and (np.abs(found.sum(-1) - 1) <= 1e-9).all()
 
 
 def array(name, value, *dimensions):
@@ -174,6 +171,11 @@ def array(name, value, *dimensions):
     if not numbers or not (np.abs(found) <= MOST).all():
         raise refusal(name, value, allowed)
     return found.astype(float, copy=False)
+
+
+def vector(name, value):
+    """A one-dimensional array, which may be empty."""
+    return array(name, value, 1)
 
 
 def choice(name, value, allowed):
@@ -247,8 +249,9 @@ def _number(check):
     return lambda name, value: check(name, scalar(name, value))
 
 
+real_array = _array(real)
 Anything = Annotated[Any, lambda name, value: value]  # looked at by the function itself
-Real = Annotated[ArrayLike, _array(real)]
+Real = Annotated[ArrayLike, real_array]
 RealNumber = Annotated[float, _number(real)]
 Positive = Annotated[ArrayLike, _array(positive)]
 PositiveNumber = Annotated[float, _number(positive)]
@@ -272,9 +275,10 @@ CountOrZero = Annotated[int, partial(count, least=0)]
 Few = Annotated[int, partial(count_up_to, most=10_000)]
 Many = Annotated[int, partial(count_up_to, most=10_000_000)]
 Counts = Annotated[ArrayLike, _array(counts)]
-Laws = Annotated[ArrayLike, laws]
-Distribution = Annotated[ArrayLike, distribution]
-Vector = Annotated[ArrayLike, lambda name, value: array(name, value, 1)]
+_laws = also(nonnegative, _sum_to_one, "probabilities that sum to 1")
+Laws = Annotated[ArrayLike, _laws]
+Distribution = Annotated[ArrayLike, also(_laws, lambda p: p.ndim == 1, "one list of probabilities")]
+Vector = Annotated[ArrayLike, vector]
 Matrix = Annotated[ArrayLike, lambda name, value: array(name, value, 2)]
 Function = Annotated[Callable, partial(instance, kind=Callable, words="a function")]
 Generator = Annotated[np.random.Generator, partial(instance, kind=np.random.Generator)]

@@ -1,13 +1,11 @@
 """Batches as they are made in practice: shuffled, allotted to steps at random, several rows a user.
 
-None of these pairs is that of one number with Gaussian noise, and for many steps none has a closed
-form. What decides is the density ratio R = dP/dQ under Q: H_a(P || Q) = E_Q (R - a)_+ is the mean
-of a convex function of it. To merge outcomes (R becomes its mean over a cell) can only lower it; to
-move R to the two ends of its cell, with the same mean, can only raise it (in-practice-order). Both
-leave a finite pair, so each function gives two losses, one on either side of the truth; both
-compose.
-
-The masses of the cells are right to round-off, about 1e-13 of each, and the ratios to 2e-16.
+For many steps none of these pairs has a closed form. What decides is the density ratio R = dP/dQ
+under Q: H_a(P || Q) = E_Q (R - a)_+ is the mean of a convex function of it. To merge outcomes (R
+becomes its mean over a cell) can only lower it; to move R to the two ends of its cell, with the
+same mean, can only raise it (in-practice-order). Both leave a finite pair. So each function gives
+two losses, one on either side of the truth; both compose. The masses of the cells are right to
+about 1e-13 of each, and the ratios to 2e-16.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Choosing privately: samplers that return an index or a point, their exact laws and accuracies.
 
-One number rules them all, the **spread** of a step to a neighbour: how far the change of one
-candidate's score can be from the change of another's. It is at most 2 sensitivity, and at most
-sensitivity where all scores move the same way (monotone scores, as counts under add/remove). Noise
-of scale b on scores of spread s, or weights exp(score/b), cost epsilon = s/b (F-3.9, F-3.10).
-
-Scores stand along the last axis. Noise is drawn in floating point: for study.
+The **spread** of a step to a neighbour says how far the change of one candidate's score can be from
+the change of another's. It is at most 2 sensitivity, and at most sensitivity where all scores move
+the same way (as counts under add/remove do). Noise of scale b, or weights exp(score/b), cost
+epsilon = spread/b (F-3.9, F-3.10). Scores stand along the last axis. Noise is drawn in floating
+point: for study.
 """
 
 from __future__ import annotations
@@ -20,22 +19,13 @@ from .._scipy import log_binomial, softmax
 from ..accountant.law import gauss
 from ..checks import (
     Array, ArrayLike, Count, Generator, PositiveNumber, PositiveProbability, Real, RealNumber,
-    Vector, array, checked, choice, count, probability, real, refusal,
+    Vector, also, array, checked, choice, count, probability, real, refusal,
 )  # fmt: skip
 
 MOST_ENTRIES = 10_000_000  # of the table of databases that small_db lists
 MOST_CANDIDATES = 4000  # of an exact law
 
-
-def _scores(name, value):
-    """Finite numbers in an array of at least one axis."""
-    found = np.asarray(real(name, value))
-    if found.ndim == 0:
-        raise refusal(name, value, "an array of scores")
-    return found
-
-
-Scores = Annotated[ArrayLike, _scores]
+Scores = Annotated[ArrayLike, also(real, np.ndim, "an array of scores")]
 Noise = Annotated[str, partial(choice, allowed=("laplace", "exponential", "gumbel"))]
 Shares = Annotated[ArrayLike, lambda name, value: probability(name, array(name, value, 2))]
 TwoOrMore = Annotated[int, partial(count, least=2)]

@@ -81,11 +81,12 @@ def poisson_subsample_law(mechanism: Function, data: Rows, rate: ProbabilityNumb
 
 @checked
 def substitution_pair(epsilon: PositiveNumber, rate: ProbabilityNumber) -> tuple[Array, Array]:
-    """A second bad pair under substitution, on three outcomes. Over many rounds it needs more
-    epsilon than a leaky coin that is sampled at large delta, less at tiny delta (T-19-minibatch).
+    """A second bad pair under substitution, on three outcomes (T-19-minibatch).
 
     Batches with the special row a, with b, and with neither have the laws A, B, R; any two of
-    them are epsilon-indistinguishable. Returns r A + (1-r) R and r B + (1-r) R.
+    them are epsilon-indistinguishable. Returns r A + (1-r) R and r B + (1-r) R. Over many rounds
+    this pair needs more epsilon than a sampled leaky coin if delta is large. It needs less if delta
+    is tiny.
     """
     up, down = np.exp(min(epsilon, 700.0)), np.exp(-epsilon)
     w = -np.expm1(-epsilon) / (up + 1 - 2 * down)

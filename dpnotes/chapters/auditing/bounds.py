@@ -13,19 +13,14 @@ import numpy as np
 
 from ..._scipy import betainccinv, betaincinv
 from ...checks import (
-    Array, ArrayLike, Count, CountOrZero, Counts, OpenProbability, Probability, Vector, checked,
-    nonnegative, number_within, refusal,
+    Array, ArrayLike, Count, CountOrZero, Counts, OpenProbability, Probability, Vector, also,
+    checked, number_within, real_array, refusal,
 )  # fmt: skip
 
-
-def _whole_numbers(name, value):
-    found = np.asarray(nonnegative(name, value))
-    if np.any(found != np.floor(found)):
-        raise refusal(name, value, "a whole number >= 0")
-    return found
-
-
-WholeNumbers = Annotated[ArrayLike, _whole_numbers]
+WholeNumbers = Annotated[
+    ArrayLike,
+    also(real_array, lambda k: ((k >= 0) & (k == np.floor(k))).all(), "a whole number >= 0"),
+]
 FalseAlarm = Annotated[float, number_within(1e-100, 1 - 1e-16)]
 
 

@@ -122,7 +122,7 @@ def output_perturbation(
     multiplier = _multiplier(epsilon, delta)
     scale = multiplier * sensitivity
     noise = rng.normal(0, scale, x.shape[1])
-    return PrivateFit(optimum + noise, epsilon, delta, scale, _gaussian_curve(multiplier))
+    return PrivateFit(optimum + noise, epsilon, delta, scale, partial(gaussian_delta, multiplier))
 
 
 @checked
@@ -226,7 +226,7 @@ def noisy_gradient_descent(
         theta = theta - rate * gradient
         theta = clip_rows(theta, radius)  # the projection onto the ball
         total += theta
-    return PrivateFit(total / steps, epsilon, delta, scale, _gaussian_curve(multiplier))
+    return PrivateFit(total / steps, epsilon, delta, scale, partial(gaussian_delta, multiplier))
 
 
 def _pure_curve(budget):
@@ -238,7 +238,3 @@ def _pure_curve(budget):
         return 0.0 - np.expm1(-gap) / (1 + np.exp(-budget))
 
     return curve
-
-
-def _gaussian_curve(multiplier):
-    return lambda epsilon: gaussian_delta(multiplier, epsilon)

@@ -17,8 +17,8 @@ import numpy as np
 
 from ..._scipy import expit
 from ...checks import (
-    Anything, Array, ArrayLike, Matrix, Positive, PositiveNumber, Real, Vector, checked, real,
-    refusal,
+    Anything, Array, ArrayLike, Matrix, Positive, PositiveNumber, Real, Vector, also, checked,
+    real, real_array, refusal,
 )  # fmt: skip
 from .optima import descend
 
@@ -133,14 +133,13 @@ class _Distance(RowLoss):
 distance_loss = _Distance("distance", None, None, _not_smooth, lambda radius: 1.0, inf, inf)
 
 
-def _unit_rows(name, value):
-    rows = np.asarray(real(name, value))
-    if rows.ndim != 2 or np.linalg.norm(rows, axis=1).max() > 1 + 1e-9:
-        raise refusal(name, value, "a matrix of rows of l2 norm at most 1: use clip_rows first")
-    return rows
+def _are_unit_rows(rows):
+    return rows.ndim == 2 and np.linalg.norm(rows, axis=1).max() <= 1 + 1e-9
 
 
-UnitRows = Annotated[ArrayLike, _unit_rows]
+UnitRows = Annotated[
+    ArrayLike, also(real_array, _are_unit_rows, "rows of l2 norm at most 1: use clip_rows first")
+]
 
 
 def checked_labels(loss, x, y):

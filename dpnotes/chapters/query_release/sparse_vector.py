@@ -16,8 +16,8 @@ import numpy as np
 from ..._scipy import logsumexp
 from ...accountant.law import gauss
 from ...checks import (
-    Array, ArrayLike, BelowOneNumber, Count, Generator, Many, PositiveNumber, Real, array,
-    as_array, checked, count_up_to, instance, nonnegative, positive, refusal, scalar,
+    Array, ArrayLike, BelowOneNumber, Count, Generator, Many, PositiveNumber, Real, also,
+    as_array, checked, count_up_to, instance, nonnegative, positive, refusal, scalar, vector,
 )  # fmt: skip
 from ..composition import round_epsilon
 
@@ -45,13 +45,6 @@ def _noise(name, noise):
     return noise
 
 
-def _answers(name, value):
-    found = array(name, value, 1)
-    if found.size == 0:
-        raise refusal(name, value, "at least one number")
-    return found
-
-
 def _reports(name, value):
     """One or several rows, as floats; NaN and -inf have their meanings."""
     found = as_array(value)
@@ -62,7 +55,7 @@ def _reports(name, value):
 
 
 Noise = Annotated[SparseVector, _noise]
-Answers = Annotated[ArrayLike, _answers]
+Answers = Annotated[ArrayLike, also(vector, np.size, "at least one number")]
 Reports = Annotated[ArrayLike, _reports]
 
 
@@ -201,7 +194,9 @@ def _log_round_probability(noise, scale, answers, row, above):
                 factor = np.where(z <= shown, 0.0, -np.inf)
                 factor = factor - np.abs(shown - answer) / b - np.log(2 * b)
             elif b:
-                factor = _log_tail((z - answer) / b if over else (answer - z) / b)
+                u = (z - answer) / b if over else (answer - z) / b
+                tail = np.exp(-np.abs(u)) / 2  # P(noise >= abs(u)) of the standard Laplace law
+                factor = np.where(u > 0, -np.abs(u) - np.log(2.0), np.log1p(-tail))
             else:
                 factor = np.log((z <= answer) if over else (z > answer))
             value = value + repeats * factor
@@ -220,8 +215,3 @@ def _threshold_nodes(kinks, scale, b, length):
     unit *= min(1.0, 8 / np.sqrt(length))
     ends = np.unique(np.concatenate([np.arange(low, high, unit), [high], kinks]))
     return gauss(ends, order=20)
-
-
-def _log_tail(u):
-    """ln P(noise >= u) of the standard Laplace law."""
-    return np.where(u > 0, -np.abs(u) - np.log(2.0), np.log1p(-np.exp(-np.abs(u)) / 2))

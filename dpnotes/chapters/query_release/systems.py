@@ -17,9 +17,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from ...checks import (
-    Array, ArrayLike, BelowOneNumber, Count, Distribution, Generator, Many, OpenProbabilityNumber,
-    Positive, PositiveNumber, RealNumber, Vector, array, checked, count,
-    count_up_to, probability, refusal,
+    Array, ArrayLike, BelowOneNumber, Count, Distribution, Generator, Many,
+    OpenProbabilityNumber, Positive, PositiveNumber, RealNumber, Vector, also, array, checked,
+    count, count_up_to, probability, vector,
 )  # fmt: skip
 from ..composition import round_epsilon
 
@@ -58,13 +58,10 @@ class Marginals:
         return np.concatenate([cube.sum(tuple(axes - set(t))).ravel() for t in self.tables])
 
 
-def _histogram(name, value):
-    """Counts, one for each element of the universe, of a whole number of rows."""
-    found = array(name, value, 1)
+def _counts_rows(found):
+    """Whether these are counts, one for each element of the universe, of a whole number of rows."""
     rows = found.sum()
-    if (found < 0).any() or not rows >= 1 or abs(rows - round(rows)) > 1e-6:
-        raise refusal(name, value, "counts of at least one row")
-    return found
+    return (found >= 0).all() and rows >= 1 and abs(rows - round(rows)) <= 1e-6
 
 
 def _queries(name, value):
@@ -72,7 +69,7 @@ def _queries(name, value):
     return value if isinstance(value, Marginals) else probability(name, array(name, value, 2))
 
 
-Histogram = Annotated[ArrayLike, _histogram]
+Histogram = Annotated[ArrayLike, also(vector, _counts_rows, "counts of at least one row")]
 Queries = Annotated[ArrayLike | Marginals, _queries]
 
 
@@ -88,7 +85,7 @@ def _shares(histogram, queries):
     return histogram / rows, rows
 
 
-Query = Annotated[ArrayLike, lambda name, value: probability(name, array(name, value, 1))]
+Query = Annotated[ArrayLike, lambda name, value: probability(name, vector(name, value))]
 
 
 @checked
