@@ -5,10 +5,9 @@
 it shows what was given only if that is one number or word and no data (DATA).
 
 Kinds that end in Number take one number and give a float; the others take arrays of any shape too.
-Booleans, strings, None and complex numbers are refused: they are mistakes here, never numbers. So
-are bytes, and masked arrays, whose masks would be lost. Numbers are at most MOST in size (or
-infinite, where that makes sense), those by which formulas divide at least LEAST, and whole numbers
-fit into 63 bits.
+Booleans, strings, bytes, None and complex numbers are refused: they are mistakes here. So are
+masked arrays, whose masks would be lost. Numbers are at most MOST in size (or infinite, where that
+makes sense), those by which formulas divide at least LEAST. Whole numbers fit into 63 bits.
 """
 
 import sys
@@ -115,12 +114,10 @@ def number_within(low, high):
 
 def scalar(name, value):
     """Refuses arrays and sequences, ragged ones included."""
-    try:
-        if np.ndim(value) == 0:
-            return value
-    except Exception:  # of a sequence that is ragged, or that holds strange objects
-        pass
-    raise refusal(name, value, "a single number")
+    found = as_array(value)
+    if found is None or found.ndim:
+        raise refusal(name, value, "a single number")
+    return value
 
 
 def count(name, value, least=1):

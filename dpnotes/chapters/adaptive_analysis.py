@@ -94,9 +94,8 @@ def noise_analyst(
     Each of `repetitions` worlds has samples of `sizes` rows, as (holdout,) or (holdout, training).
     A feature agrees with the label by a fair coin. For each block of features `answer` gets the
     shares of agreement on each sample, arrays (repetitions, block), and returns what the analyst is
-    told. `weigh` turns that into votes: the sign of the excess over 1/2, unless said; NaN is no
-    vote. Returns the vote's accuracy after `asked` features (increasing), an array
-    (samples, repetitions, len(asked)). Ties count one half.
+    told. `weigh` turns that into votes (default: the sign of the excess over 1/2; NaN is no vote).
+    Returns accuracies (samples, repetitions, len(asked)) after `asked` features. Ties count half.
     """
     if (np.diff(asked) <= 0).any():
         raise refusal("asked", asked, "increasing")

@@ -1,8 +1,7 @@
 """Tail bounds whose best form takes a search, or care with precision: those of Chernoff.
 
-Nothing in here knows about privacy; what the page says in one line it writes out itself. A bound is
-the exponential of a logarithm: it is at most 1, and where it is below the smallest positive double
-(5e-324) that number is returned, so that it is never a false 0. A threshold is always called `t`.
+A bound is the exponential of a logarithm: it is at most 1, and where it is below the smallest
+positive double (5e-324) that number is returned, never a false 0. A threshold is called `t`.
 Logarithms are natural. Arguments broadcast; scalars in, Python floats out.
 """
 

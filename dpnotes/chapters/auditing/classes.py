@@ -99,9 +99,7 @@ class _Bins:
 
 
 class _Scores:
-    """Bins of an estimated log likelihood ratio of real vectors: the sum of that of the entries, as
-    if they were independent.
-    """
+    """Bins of an estimated log likelihood ratio of real vectors, as if entries were independent."""
 
     def __init__(self, rows):
         self.shape, rows, half = rows.shape[1:], rows.reshape(len(rows), -1), len(rows) // 2
