@@ -1,7 +1,6 @@
 """The claims of the chapter `accounting` and its appendix `jumps`: domination, inversion on a line,
 aliases, the bounds on what is left out."""
 
-import ast
 from math import comb, factorial
 
 import numpy as np
@@ -10,8 +9,6 @@ from scipy import integrate
 from scipy.special import ndtr
 
 import dpnotes as dp
-import lint
-from conftest import ROOT
 from dpnotes.accountant import tilts
 from evidence import at_most, claim, equal, holds, must_fail
 
@@ -422,62 +419,6 @@ def test_smooth_jump_off_the_real_line():
 
     check(0.5)
     must_fail(check, 0.4)
-
-
-def cells(name):
-    """The code cells of a page."""
-    page = lint.Page.read(ROOT / "chapters" / f"{name}.md")
-    return ["\n".join(lines) for _, lines in page.cells()]
-
-
-def test_simpsons_printed_signs_are_those_of_its_text(capsys):
-    """The page's own cells: the trapezoid lies above the truth, Simpson's rule below."""
-    own = cells("accounting")
-
-    def check(rounds=10_000):
-        space = {"np": np, "run": dp.subsample(dp.gaussian(4.0), 0.01).compose(10_000)}
-        for start in ("def cumulant", "K, epsilon =", "def trapezoid"):
-            (cell,) = (cell for cell in own if cell.startswith(start))
-            exec(cell, space)
-        space["K"] = space["cumulant"](4.0, 0.01, rounds)
-        (cell,) = (cell for cell in own if "simpson_rule =" in cell)
-        capsys.readouterr()
-        exec(cell, space)
-        printed = ast.literal_eval(capsys.readouterr().out.strip())
-        holds([value[0] == sign for value, sign in zip(printed, "+-", strict=True)])
-
-    check()
-    must_fail(check, 9_000)  # a function that reads another K than the truth was made with
-
-
-@pytest.mark.parametrize("name", ["renyi-dp", "accounting", "jumps"])
-def test_functions_read_no_overwritten_name(name):
-    def overwritten(sources):
-        written, read = {}, set()
-        for number, source in enumerate(sources):
-            tree = ast.parse(source)
-            functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.Lambda)]
-            own_scope = ast.FunctionDef | ast.Lambda | ast.GeneratorExp | ast.ListComp
-            scopes = [n for n in ast.walk(tree) if isinstance(n, own_scope)]
-            inside = {id(m) for n in scopes for m in ast.walk(n) if m is not n}
-            for node in ast.walk(tree):
-                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                    if id(node) not in inside:
-                        written.setdefault(node.id, set()).add(number)
-                elif isinstance(node, ast.FunctionDef):
-                    written.setdefault(node.name, set()).add(number)
-            for node in functions:
-                if id(node) not in inside:  # what an inner function reads counts with the outer one
-                    names = [m for m in ast.walk(node) if isinstance(m, ast.Name)]
-                    local = {m.id for m in names if isinstance(m.ctx, ast.Store)}
-                    local |= {m.arg for m in ast.walk(node) if isinstance(m, ast.arg)}
-                    read |= {m.id for m in names} - local
-        return {name for name, where in written.items() if len(where) > 1 and name in read}
-
-    sources = cells(name)
-    assert overwritten(sources) == set()
-    planted = ["x = 1\ndef f():\n    return x", "x = 2"]
-    assert overwritten(planted) == {"x"}
 
 
 @claim("X-pinch")
