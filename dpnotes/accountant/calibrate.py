@@ -1,8 +1,8 @@
 """The other way round: the least noise, the largest rate or the most steps for a target.
 
 delta(epsilon) is monotone in each of them, so calibration is root finding, in the logarithm of the
-number. The saddle point alone leads near the root, at little cost. What is returned was asked for
-its delta, upper end of both directions, and so was a number beyond it.
+number. The saddle point alone leads near the root, at little cost. The upper bound on delta is then
+computed at the answer, and at a number beyond it.
 """
 
 from __future__ import annotations
@@ -15,23 +15,19 @@ from .._scipy import optimize
 from ..checks import Function, NonnegativeNumber, OpenProbabilityNumber, checked, instance, within
 from .privacy_loss import PrivacyLoss
 
-NEAR, SAME = 0.02, 1e-13  # of log x, the root by the saddle point; of log x and log delta, the root
-LEAST, FAR = 1e-16, 1e3  # of an excess, and for a log of 0
+NEAR, SAME = 0.02, 1e-13  # tolerances of log x: of the rough root, and of the root
+LEAST, FAR = 1e-16, 1e3  # the least excess; and what stands for -log 0
 
 
 @checked
 def calibrate(family: Function, epsilon: NonnegativeNumber, delta: OpenProbabilityNumber) -> float:
     """The parameter x at which ``family(x)`` just is (epsilon, delta)-DP.
 
-    ``family`` maps a number x > 0 to a PrivacyLoss, and is monotone. The answer meets the target,
-    and is, to 1e-12 for smooth families,
-
-    - the smallest such x if the family loses less privacy for larger ones (noise):
-      ``calibrate(lambda s: gaussian(sigma=s), epsilon=1.0, delta=1e-5)``;
-    - the largest if it loses more (a rate):
-      ``calibrate(lambda q: subsample(gaussian(1.0), q).compose(1000), 1.0, 1e-5)``;
-    - the largest whole number if it refuses fractions (steps), an int:
-      ``calibrate(lambda k: subsample(gaussian(1.0), 0.01).compose(k), 1.0, 1e-5)``.
+    ``family`` maps a number x > 0 to a PrivacyLoss, and is monotone. The answer meets the target.
+    To 1e-12, for smooth families, it is the smallest such x if more of it costs less (noise:
+    ``lambda s: gaussian(sigma=s)``), and the largest if more of it costs more (a rate:
+    ``lambda r: subsample(gaussian(1.0), r).compose(1000)``). It is the largest whole number, an
+    int, if the family refuses fractions (steps: ``lambda k: gaussian(9.0).compose(k)``).
     """
     within("epsilon", epsilon, 0.0, 1e9)
     target = log(delta)
@@ -55,7 +51,7 @@ def calibrate(family: Function, epsilon: NonnegativeNumber, delta: OpenProbabili
         return max(asked(x)._roughly(epsilon), -FAR) - target
 
     def root(place):
-        return place(_refined(lambda t: excess(place(t)), lambda t: rough(place(t))))
+        return place(_root_near(lambda t: excess(place(t)), lambda t: rough(place(t))))
 
     if served(1.5) is None and served(2) is not None:  # a number of steps
         return root(lambda t: round(exp(-t)))
@@ -64,7 +60,7 @@ def calibrate(family: Function, epsilon: NonnegativeNumber, delta: OpenProbabili
     return root(lambda t: exp(-t))
 
 
-def _refined(excess, rough):
+def _root_near(excess, rough):
     """The root of ``excess``, from that of ``rough`` on."""
     try:
         near = optimize().brentq(rough, *_bracket(rough, 0.0, log(2)), xtol=NEAR)
@@ -74,7 +70,7 @@ def _refined(excess, rough):
         near, step = 0.0, 1.0
     low, high = _bracket(excess, near, step)
 
-    def beyond(t):  # 0 where delta is met, and just so
+    def beyond(t):  # 0 where delta is met to within SAME
         found = excess(t) + SAME
         return found if abs(found) > SAME else 0.0
 

@@ -17,14 +17,14 @@ from .line import line
 from .tilts import Tilts, cumulant
 from .written import CLOSED, OneStep, Sums, is_short
 
-SHARP, WORSE = 1e-12, 10.0  # accepted errors of a tail: always, and times that of the middle one
-TRUSTED = 0.5  # relative error beyond which a line says nothing
-FAIR, TRIES = 1e-9, 4  # error from which on a line is sought anew, and how often
+SHARP, WORSE = 1e-12, 10.0  # a line serves below SHARP, or below WORSE times the middle's error
+TRUSTED, USELESS = 0.5, 100.0  # above, Chernoff is asked, too; above, a line serves nobody else
+FAIR, TRIES = 1e-9, 4  # above this error another line is tried, TRIES times at most
 LEAST = 1e-290  # probabilities below are not told from 0
 
 
 class Direction:
-    """Of a tuple of (step, rounds)."""
+    """p against q for a composition, a tuple of (step, rounds)."""
 
     def __init__(self, parts):
         self.parts, self._known = parts, None
@@ -34,7 +34,7 @@ class Direction:
         self.infinite = 0.0 - expm1(kept)  # not -0.0
         tops = [] if self.disjoint else [k * step.top() for step, k in parts]
         self.top = sum(tops)  # the largest finite loss
-        self.pad = 8 * EPS * sum(map(abs, tops)) if self.top < inf else 0.0
+        self.top_error = 8 * EPS * sum(map(abs, tops)) if self.top < inf else 0.0
 
     @cached_property
     def top_chance(self):
@@ -42,7 +42,7 @@ class Direction:
         weights = [(k, step.log_at_top()) for step, k in self.parts]
         if any(log_p == -inf for _, log_p in weights):
             return 0.0
-        noise = self.pad + 4 * EPS * sum(k * (2 - log_p) for k, log_p in weights)
+        noise = self.top_error + 4 * EPS * sum(k * (2 - log_p) for k, log_p in weights)
         return exp(sum(k * log_p for k, log_p in weights) - noise)
 
     @cached_property
@@ -57,10 +57,10 @@ class Direction:
         """log delta(e), by the saddle point."""
         if self.infinite or self.written or epsilon >= self.top:
             return float(np.log(self.delta(np.array([epsilon]))[1, 0]))
-        return min(self.tilts(1).at(epsilon=epsilon)[2], 0.0)
+        return min(self.tilts(1).saddle(epsilon=epsilon)[2], 0.0)
 
-    def bound(self, epsilon):
-        """Chernoff's bound on delta for an array of e; 1 where it costs more than an answer."""
+    def chernoff_delta(self, epsilon):
+        """Chernoff's bound on delta for an array of e; 1 where the answer costs no more."""
         if self.disjoint or self.written:
             return np.ones(len(epsilon))
         return self._chernoff(1, epsilon) + self.infinite + LEAST
@@ -74,7 +74,7 @@ class Direction:
         """(low, value, high) for an array of e >= 0."""
         return self._curve(epsilon, LEAST)[:3]
 
-    def missed(self, epsilon):
+    def complement(self, epsilon):
         """1 - delta(e) from below, without cancellation where it is small."""
         return self._curve(epsilon, EPS / 2)[3]
 
@@ -84,9 +84,9 @@ class Direction:
         ends = [self.infinite, self.infinite, self.infinite + least, 1 - self.infinite - least]
         found = np.outer(ends, np.ones(len(epsilon)))
         if not self.disjoint:
-            inside = epsilon < self.top + self.pad
-            inside[inside] = self.bound(epsilon[inside]) > self.infinite + least
-            found[:, inside] = shared(epsilon[inside], self._deltas)
+            inside = epsilon < self.top + self.top_error
+            inside[inside] = self.chernoff_delta(epsilon[inside]) > self.infinite + least
+            found[:, inside] = share_lines(epsilon[inside], self._deltas)
             found[:3] = self._below_top(epsilon, found[:3])
         found *= np.array([[1 - 4 * EPS], [1], [1 + 4 * EPS], [1 - 4 * EPS]])
         found[[0, 3]] = np.clip(found[[0, 3]], 0.0, 1.0)
@@ -95,16 +95,16 @@ class Direction:
 
     def _below_top(self, epsilon, found):
         """What the largest loss and its probability say of (low, value, high)."""
-        share = -np.expm1(np.minimum(epsilon - self.top + np.outer([1, -1], [self.pad]), 0.0))
+        share = -np.expm1(np.minimum(epsilon - self.top + np.outer([1, -1], [self.top_error]), 0.0))
         low, value, high = found
         least, most = self.top_chance * share[0], self.infinite + share[1] + LEAST
-        high = np.where(epsilon < self.top - self.pad, np.minimum(high, most), most)
+        high = np.where(epsilon < self.top - self.top_error, np.minimum(high, most), most)
         return np.maximum(low - LEAST, self.infinite + least - LEAST), np.minimum(value, most), high
 
     def _deltas(self, epsilon, middle):
-        """Which e the tail near the middle one serves; low, value and high of delta there, and a
-        lower bound on 1 - delta."""
-        side, tail, limit = self._serving(epsilon, middle)
+        """One tail, made for the middle e: which e it answers well enough; low, value and high of
+        delta there, and a lower bound on 1 - delta."""
+        side, tail, limit = self._tail_for(epsilon, middle)
         answer = np.outer([0.0, 1.0, 1.0, 0.0], np.ones(len(epsilon)))
         error = np.full(len(epsilon), inf)
         if tail is not None:
@@ -121,25 +121,27 @@ class Direction:
         answer = np.where(np.isfinite(answer), answer, [[0.0], [1.0], [1.0], [0.0]])
         if not error[middle] < TRUSTED:  # Chernoff's bounds may say more
             answer[0] = np.maximum(answer[0], 1 - self._chernoff(-1, epsilon) - EPS)
-            answer[1:3] = np.minimum(answer[1:3], self.bound(epsilon))
-        if tail is not None and limit == 0:
-            dear = getattr(tail, "pinch", 0.0) > 0  # a line with a pinch serves again where it can
-            self._known = side, tail, WORSE * error[middle] if dear else SHARP
-        return error <= max(SHARP, limit, WORSE * min(error[middle], TRUSTED)), answer
+            answer[1:3] = np.minimum(answer[1:3], self.chernoff_delta(epsilon))
+        if limit == 0:  # a new line
+            own = float(error[middle])
+            limit = max(SHARP, WORSE * min(own, TRUSTED), own if own < USELESS else 0.0)
+            dear = getattr(tail, "pinch", 0.0) > 0  # a larger error is accepted to use it again
+            self._known = (side, tail, limit if dear else SHARP) if tail is not None else None
+        return error <= limit, answer
 
-    def _serving(self, epsilon, middle):
-        """(side, tail, the error that it may have): the last line, if it serves, or a new one."""
+    def _tail_for(self, epsilon, middle):
+        """(side, tail, the largest error accepted): the last line, if it serves, or a new one."""
         if self.written:
             return 1, self.written, 0.0
         if self._known:
             side, tail, limit = self._known
             _, _, below, above = tail.sums(epsilon[middle : middle + 1])
-            if (below + above)[0] <= max(SHARP, limit) and limit < TRUSTED:
+            if (below + above)[0] <= limit:
                 return side, tail, limit
         near, side = float(epsilon[middle]), 1
-        start = self.tilts(1).at(epsilon=near)
+        start = self.tilts(1).saddle(epsilon=near)
         if start[2] > log(0.5):
-            side, start = -1, self.tilts(-1).at(epsilon=near)
+            side, start = -1, self.tilts(-1).saddle(epsilon=near)
         return side, line(self.tilts(side), (start[0], near, start[2])), 0.0
 
     # ------------------------------------------------------------ epsilon
@@ -148,16 +150,16 @@ class Direction:
         """(low, value, high) for an array of 0 <= delta <= 1."""
         rest, room = delta - self.infinite, 4 * EPS * delta * (self.infinite > 0)  # its round-off
         at_top = np.abs(rest) <= room
-        found = np.outer([0.0, self.top, self.top + self.pad], np.ones(len(delta)))
+        found = np.outer([0.0, self.top, self.top + self.top_error], np.ones(len(delta)))
         found[:, rest < -room] = inf
         found[:, delta == 1] = 0.0
         asked = (rest > room) & (delta < 1)
         if asked.any():
-            found[:, asked] = shared(delta[asked], self._epsilons)[:3]
-            found[1:, asked] = np.minimum(found[1:, asked], self.top + self.pad)
+            found[:, asked] = share_lines(delta[asked], self._epsilons)[:3]
+            found[1:, asked] = np.minimum(found[1:, asked], self.top + self.top_error)
         if self.top < inf:
             share = np.maximum(rest + room, 0.0) / max(self.top_chance, LEAST)
-            least = self.top - self.pad + np.log1p(-np.minimum(share, 1.0)) * (1 + 1e-9)
+            least = self.top - self.top_error + np.log1p(-np.minimum(share, 1.0)) * (1 + 1e-9)
             found[0] = np.maximum(found[0], least)
         elif self.infinite == 0:
             found[0, at_top] = inf
@@ -171,25 +173,25 @@ class Direction:
         side = 1 if self.written or rest[middle] <= 0.5 else -1
         target = np.log(rest) if side > 0 else np.log1p(-delta)
         tilts, log_tail = self.tilts(side), float(target[middle])
-        start = tilts.at(log_tail=log_tail)
+        start = tilts.saddle(log_tail=log_tail)
         for _ in range(TRIES):
             tail = self.written or line(tilts, start)
             if tail is None:
                 break
-            last = self.top + self.pad
+            last = self.top + self.top_error
             epsilon, slope, error = solve(tail, target, start[1], side, middle, last)
             near = float(epsilon[middle])
-            off = abs(near - start[1]) * slope[middle]  # by so much log t was misjudged
+            off = abs(near - start[1]) * slope[middle]  # error of the first guess of log t
             if error[middle] < FAIR or off < 0.3 or self.written:
                 break
-            start = tilts.at(epsilon=near)[0], near, log_tail
+            start = tilts.saddle(epsilon=near)[0], near, log_tail
         good = error <= max(SHARP, WORSE * min(error[middle], TRUSTED))
         good[middle] = True
         if tail is not None:
             rounding = 4 * EPS * (np.abs(target) + (self.infinite + delta) / rest)[good]
             found = epsilon[good], slope[good], side
-            low = around(tail, target[good] + side * rounding, *found, -1)
-            high = around(tail, target[good] - side * rounding, *found, 1)
+            low = certain_end(tail, target[good] + side * rounding, *found, -1)
+            high = certain_end(tail, target[good] - side * rounding, *found, 1)
             answer[:, good] = low, np.clip(epsilon[good], low, high), high
         if not error[middle] < TRUSTED:
             answer[1:] = np.minimum(answer[1:], self.tilts(1).epsilon_bounds(np.log(rest)))
@@ -211,8 +213,9 @@ class Direction:
         return cumulant(self.parts, c)[0] / c
 
 
-def shared(queries, answers):
-    """Answer the middle query, and with its line what lies beside it; then both sides."""
+def share_lines(queries, answers):
+    """Answer the middle query and the neighbours that its line serves; then the left and the right
+    rest in the same way."""
     found = np.empty((4, len(queries)))
     left = [np.argsort(queries)]
     while left:
@@ -231,8 +234,8 @@ def shared(queries, answers):
 
 def solve(tail, target, start, side, middle, last):
     """The e in [0, last] with log t(e) = target, its slope and its error: by Newton's method, kept
-    between e that are known to be on either side. Where t is lost in its error, e is too far out.
-    Targets far from the middle one, which this tail does not serve, are not followed to their end.
+    between e that are known to be on either side. Where the error exceeds t, e is too far out. A
+    target that this tail does not serve may stop unconverged.
     """
     epsilon = np.full(len(target), min(max(float(start), 0.0), last))
     low, high = np.zeros(len(target)), np.full(len(target), last)
@@ -254,9 +257,9 @@ def solve(tail, target, start, side, middle, last):
     return np.where(none, 0.0, epsilon), slope, error
 
 
-def around(tail, target, epsilon, slope, side, way):
-    """An e beyond the root (way 1) or before it (-1) which the bounds of the tail show to be there;
-    infinity or 0 where none is found."""
+def certain_end(tail, target, epsilon, slope, side, way):
+    """A point that is certainly beyond the root (way 1) or before it (-1), by the tail's bounds on
+    its error; infinity or 0 where none is found."""
     _, _, below, above = tail.sums(epsilon)
     pad = 1.1 * (below + above) / np.maximum(slope, 1e-300) + 8 * EPS * np.abs(epsilon) + 1e-300
     for _ in range(60):

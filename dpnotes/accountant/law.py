@@ -1,6 +1,7 @@
 """The privacy loss of one step, L = log p(X)/q(X) with X ~ p, as a quadrature rule.
 
-Each kind of step says two things about M(z) = E exp(zL):
+Each kind of step says two things about M(z) = E exp(zL), beside ``work`` (how many losses a line
+needs), ``tilt_limit``, and where its own differs what ``Step`` says of all kinds:
 
 ``rule(c, band)``
     finitely many losses and log probabilities whose sum is M(z) at Re z = c, 0 <= Im z <= band
@@ -9,8 +10,7 @@ Each kind of step says two things about M(z) = E exp(zL):
     a function of a height: a bound on log(abs(M(c + iy)) / M(c)) for all y from there on.
 
 K = log M, its derivatives, its values along a vertical line and their round-off follow from the
-rule, and are computed here. Sums are arranged so that no digit is lost where the loss is small: for
-1e9 rounds, K of one round is needed to 1e-24.
+rule. No sum loses digits where the losses are small: 1e9 rounds need K of one round to 1e-24.
 """
 
 from dataclasses import dataclass
@@ -24,14 +24,14 @@ EPS = 2.0**-52
 SMALL = 0.5  # up to here exp(w) - 1 - w is a series
 FACTORIALS = np.cumprod(np.arange(1.0, 17.0))
 SERIES = 1 / FACTORIALS[:0:-1]  # 1/16!, ..., 1/2!
-LIGHT = 1e-40  # of the largest tilted probability: what is left out of a line
-BLOCK = 2_000_000  # numbers of a matrix
-LONG = 4000  # losses, from which on each tilt has a rule of its own
+LIGHT = 1e-40  # outcomes of less than this share of the largest tilted one are left out of a line
+BLOCK = 2_000_000  # entries of the largest matrix that is held at once
+LONG = 4000  # with more losses than this, K is computed for one tilt at a time
 
 
 class Rule(NamedTuple):
-    """Losses, their log probabilities under p; and the masses that p has where q has none, and q
-    where p has none."""
+    """Losses and their log probabilities under p; ``infinite`` is the mass of p where q = 0,
+    ``lost`` that of q where p = 0."""
 
     loss: np.ndarray
     log_p: np.ndarray
@@ -68,7 +68,7 @@ def log1p_complex(w):
     return np.where(rise > -0.5, near, size) + 1j * np.arctan2(v, 1 + u)
 
 
-def turns(weights, loss, h, count):
+def phase_sums(weights, loss, h, count):
     """The sums of weights (exp(iy loss) - 1) at y = 0, h, ..., (count - 1) h.
 
     With y = coarse + fine, e^(ia) e^(ib) - 1 = AB + A + B for A = e^(ia) - 1, B = e^(ib) - 1: the
@@ -80,13 +80,13 @@ def turns(weights, loss, h, count):
     step = max(1, BLOCK // (rows + width))
     for first in range(0, len(loss), step):
         part, weight = loss[first : first + step], weights[first : first + step]
-        coarse = _turn(np.multiply.outer(width * h * np.arange(rows), part)) * weight
-        fine = _turn(np.multiply.outer(h * np.arange(width), part))
+        coarse = _exp_minus_1(np.multiply.outer(width * h * np.arange(rows), part)) * weight
+        fine = _exp_minus_1(np.multiply.outer(h * np.arange(width), part))
         total += coarse @ fine.T + coarse.sum(axis=1)[:, None] + fine @ weight
     return total.ravel()[:count]
 
 
-def _turn(angle):
+def _exp_minus_1(angle):
     """exp(i angle) - 1, also of complex angles."""
     found = np.empty(angle.shape, dtype=complex)
     found.real = -2 * np.sin(angle.real / 2) ** 2
@@ -102,6 +102,16 @@ def mean_excess(log_p, w):
     p, far = np.exp(log_p), w > 30
     near = p * exp_excess(np.where(far, 0.0, w))
     return np.where(far, np.exp(np.minimum(log_p + w, 700.0)) - p * (1 + w), near)
+
+
+def log_ratio(p, q):
+    """log p/q to full relative accuracy also where p is close to q, and p - q is exact."""
+    near = (p < 2 * q) & (q < 2 * p)
+    ratio = np.where(near, (p - q) / np.where(near, q, 1.0), 0.0)
+    with np.errstate(over="ignore", divide="ignore"):
+        plain = np.log(p / q)
+    plain = np.where(np.isfinite(plain), plain, np.log(p) - np.log(q))
+    return np.where(near, np.log1p(ratio), plain)
 
 
 class Step:
@@ -149,8 +159,8 @@ class Step:
     def cumulant(self, c):
         """K(c), and a bound on its round-off.
 
-        M(c) - 1 = c E L + E[exp(cL) - 1 - cL] (less what is infinite), where terms of first order
-        have cancelled already.
+        M(c) - 1 = c E L + E[exp(cL) - 1 - cL] - (1 + c) P(L = infinity). The terms of first order
+        in L cancel in ``first``, before anything is rounded.
         """
         loss, log_p, infinite, lost = self.rule(c, 0.0)
         tilted, sizes = c * loss, 8 + abs(log_p)
@@ -165,7 +175,7 @@ class Step:
         noise = terms @ (sizes + abs(tilted)) + abs(c) * (first @ (sizes + abs(loss)))
         return float(np.log1p(rise)), EPS * (float(noise) + 8 * abs(rise)) / (1 + rise)
 
-    def line(self, c, h, count):
+    def along(self, c, h, count):
         """K(c + iy) - K(c) at y = 0, h, ..., (count - 1) h, and a bound on its round-off.
 
         Each probability is off by EPS times the size of its exponent, each angle y L by 5 EPS of
@@ -177,7 +187,7 @@ class Step:
         heavy = abs(weights) > LIGHT
         loss, weights = loss[heavy], weights[heavy] / weights.sum()
         sizes = abs(weights) * (8 + abs(log_p[heavy]) + abs(c * loss))
-        value = log1p_complex(turns(weights, loss, h, count))
+        value = log1p_complex(phase_sums(weights, loss, h, count))
         y = h * np.arange(count)
         most = 2 * float(sizes.sum()) + 5 * y * float(abs(weights) @ abs(loss))
         noise = EPS * np.minimum(y * float(sizes @ abs(loss)), most)
@@ -207,7 +217,7 @@ class Gaussian(Step):
     def work(self, c, band):
         return 1
 
-    def line(self, c, h, count):
+    def along(self, c, h, count):
         y = h * np.arange(count)
         value = self.mu**2 * (-0.5 * y * y + 1j * (c + 0.5) * y)
         return value, 4 * EPS * abs(value)

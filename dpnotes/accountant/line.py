@@ -32,9 +32,9 @@ import numpy as np
 from .law import EPS, Gaussian
 from .tilts import Tilts, cumulant, log_kernel
 
-TOLERANCE, ENOUGH = 1e-14, 1e-10  # of the tail: aliases and cut; the cut beside a pinch
-NODES = 300_000  # of a line, at most,
-WORK, LATTICE_WORK = 300_000_000, 1_000_000_000  # and nodes times losses of a rule
+TOLERANCE, ENOUGH = 1e-14, 1e-10  # relative errors: aliases and cut; the cut of a pinched line
+NODES = 300_000  # most nodes of a line
+WORK, LATTICE_WORK = 300_000_000, 1_000_000_000  # most nodes times losses; the same on a lattice
 PINCHED, PINCHED_WORK = 60_000, 200_000_000  # with a pinch: fewer nodes where each is dear
 HEIGHTS = 1.15 ** np.arange(200)
 
@@ -43,7 +43,7 @@ HEIGHTS = 1.15 ** np.arange(200)
 class Line:
     """The integrand at the nodes c + iy, y = 0, h, 2h, ..., without its factor e^(K(c) - ce).
 
-    Real parts of its sums count twice, but for y = 0, where it is halved.
+    Nodes below the axis are conjugates: twice the real part of a sum, in which y = 0 is halved.
     """
 
     tilts: Tilts
@@ -53,13 +53,13 @@ class Line:
     unit: float  # the weight of a node
     kernels: np.ndarray  # rows: M(z)/M(c) times the kernels of t, of -dt/de, and, with a pinch, 1
     noise: np.ndarray  # of M(z)/M(c), relative
-    rivals: np.ndarray  # tilts, and K + C there
+    rivals: np.ndarray  # other tilts, and K + C there, for the bound on aliases
     log_cut: float  # log of the cut, over M(c) e^(-ce)
     grid: tuple | None  # (first loss, spacing, its round-off) of a lattice
     pinch: float  # eta, or 0
 
     def __post_init__(self):
-        """K(c) and its relative round-off; that of the sums, where e = 0 and for each unit of e."""
+        """K(c) and its round-off; that of the sums at e = 0, and how much more a unit of e adds."""
         self.side, self.c, self.y = self.tilts.side, float(self.z[0].real), self.z.imag
         self.cumulant, round_off = cumulant(self.parts, self.c)
         self.round_off = round_off + EPS * (16 + 8 * abs(self.cumulant))
@@ -69,7 +69,7 @@ class Line:
     def sums(self, epsilon):
         """For an array of e: log t(e), -d log t/de, and bounds (below, above) on what t may be
         off by, relative to it."""
-        place, left = self._placed(epsilon)
+        place, left = self._first_above(epsilon)
         sums = np.empty((len(self.kernels), len(place)))
         block = max(1, 1_000_000 // len(self.y))
         for first in range(0, len(place), block):
@@ -94,8 +94,8 @@ class Line:
             below, above = (below + bias, above) if self.side > 0 else (below, above + bias)
         return front + np.log(value), slope, below, above
 
-    def _placed(self, epsilon):
-        """Where a sum over a lattice starts: its first loss above e, and how far that is."""
+    def _first_above(self, epsilon):
+        """On a lattice: its first loss above e, and its distance from e."""
         if self.grid is None:
             return epsilon, np.zeros_like(epsilon)
         first, spacing, _ = self.grid
@@ -103,7 +103,7 @@ class Line:
         return place, np.clip(place - epsilon, 0.0, spacing)
 
     def _rounding(self, row, place):
-        """Of the sum of one kernel, absolute."""
+        """The absolute round-off of the sum of one kernel."""
         still, turned = self._sizes[:, row]
         return 2 * self.unit * (still + np.abs(place) * turned)
 
@@ -187,26 +187,27 @@ def line(tilts, start):
     grid = common_lattice(parts)
     if grid:
         count = ceil(period / grid[1])
-        if count <= NODES and count * _values(parts, c, pi / grid[1]) <= LATTICE_WORK:
+        if count <= NODES and count * _work(parts, c, pi / grid[1]) <= LATTICE_WORK:
             return _lattice_line(tilts, c, count | 1, rivals, grid)
     step = 2 * pi / period
     log_room = start[2] - (value - c * start[1]) + log(TOLERANCE)
     height, log_cut = fall(parts, c, variance, log_room, NODES * step)
     if height is not None:
         count = ceil(height / step) + 1
-        if count * _values(parts, c, step * (count - 1)) <= WORK:
-            return _straight(tilts, parts, c, period, count, rivals, log_cut, 0.0)
+        if count * _work(parts, c, step * (count - 1)) <= WORK:
+            return _plain_line(tilts, parts, c, period, count, rivals, log_cut, 0.0)
     return _pinched(tilts, c, period, rivals, log_room)
 
 
-def _values(parts, c, height):
+def _work(parts, c, height):
+    """How many losses a node of a line of this height needs."""
     return sum(step.work(c, height) for step, _ in parts)
 
 
 def _pinched(tilts, c, period, rivals, log_room):
     """With a pinch that makes M fall as far as so many nodes reach."""
     step, count = 2 * pi / period, PINCHED
-    while count * _values(tilts.parts, c, count * step) > PINCHED_WORK:
+    while count * _work(tilts.parts, c, count * step) > PINCHED_WORK:
         count //= 2
         if count < 100:
             return None
@@ -217,14 +218,14 @@ def _pinched(tilts, c, period, rivals, log_room):
         return None
     rivals = np.array([rivals[0], rivals[1] + 0.5 * eta**2 * rivals[0] * (rivals[0] + 1)])
     parts, log_cut = (*tilts.parts, (Gaussian(eta), 1)), -fallen - log(pi * height)
-    return _straight(tilts, parts, c, period, count + 1, rivals, log_cut, eta)
+    return _plain_line(tilts, parts, c, period, count + 1, rivals, log_cut, eta)
 
 
 def _integrand(parts, c, h, count):
     """z, M(z)/M(c) with half of the first, and its round-off, at the nodes c, c + ih, ..."""
     shape, noise = np.zeros(count, dtype=complex), np.zeros(count)
     for step, k in parts:
-        value, error = step.line(c, h, count)
+        value, error = step.along(c, h, count)
         shape += k * value
         noise += k * np.log1p(error)  # of M to the k-th power
     value = np.exp(shape)
@@ -232,7 +233,7 @@ def _integrand(parts, c, h, count):
     return c + 1j * h * np.arange(count), value, np.expm1(np.minimum(noise, 500.0))
 
 
-def _straight(tilts, parts, c, period, count, rivals, log_cut, pinch):
+def _plain_line(tilts, parts, c, period, count, rivals, log_cut, pinch):
     z, value, noise = _integrand(parts, c, 2 * pi / period, count)
     steep = tilts.side * value / (z + 1)
     kernels = np.array([steep / z, steep, value] if pinch else [steep / z, steep])

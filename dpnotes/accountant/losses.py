@@ -15,7 +15,7 @@ import numpy as np
 
 from ..checks import Count, Distribution, NonnegativeNumber, PositiveNumber, ProbabilityNumber
 from ..checks import checked, within
-from .law import Finite, Gaussian
+from .law import Finite, Gaussian, log_ratio
 from .panels import Laplace, Symmetrised
 from .privacy_loss import NOTHING, PrivacyLoss
 from .sampled_gaussian import SampledGaussian, mixed_loss
@@ -79,9 +79,10 @@ def discrete_gaussian(sigma: PositiveNumber, sensitivity: Count = 1) -> PrivacyL
     """Integer noise with P(z) proportional to exp(-z^2/(2 sigma^2)) on one whole number that moves
     by at most `sensitivity`, itself a whole number up to 10000.
 
-    Noise beyond 38 standard deviations counts as an infinite loss, of a probability of 1e-320
-    (X-lattice-loss). Not for vectors of which one person moves several entries: those are several
-    rounds. Served: sigma and sigma / sensitivity from 0.25, sigma to 3900.
+    Noise beyond 38 standard deviations counts as an infinite loss, of a probability of 1e-305,
+    which is more than it has (X-lattice-loss). Not for vectors of which one person moves several
+    entries: those are several rounds. Served: sigma and sigma / sensitivity from 0.25, sigma to
+    3900.
     """
     within("sensitivity", sensitivity, 1, 10_000)
     _relative("sigma", sigma, sensitivity, 0.25, 3900.0)
@@ -111,19 +112,9 @@ def finite(p: Distribution, q: Distribution) -> PrivacyLoss:
         raise ValueError(f"q must be as long as p, got {len(p)} and {len(q)} entries")
     mass, excess = fsum(p), fsum([*p, *-q])
     both = (p > 0) & (q > 0)
-    loss = _log_ratio(p[both], q[both]) - log1p(excess / fsum(q))  # of p/sum p and q/sum q
+    loss = log_ratio(p[both], q[both]) - log1p(excess / fsum(q))  # of p/sum p and q/sum q
     infinite, lost = fsum(p[q == 0]) / mass, fsum(q[p == 0]) / fsum(q)
     return PrivacyLoss([(_finite(loss, np.log(p[both]) - log1p(mass - 1), infinite, lost), 1)])
-
-
-def _log_ratio(p, q):
-    """log p/q to full relative accuracy also where p is close to q, and p - q is exact."""
-    near = (p < 2 * q) & (q < 2 * p)
-    ratio = np.where(near, (p - q) / np.where(near, q, 1.0), 0.0)
-    with np.errstate(over="ignore", divide="ignore"):
-        plain = np.log(p / q)
-    plain = np.where(np.isfinite(plain), plain, np.log(p) - np.log(q))
-    return np.where(near, np.log1p(ratio), plain)
 
 
 def _finite(loss, log_p, infinite, lost):
@@ -144,16 +135,16 @@ def subsample(loss: PrivacyLoss, rate: ProbabilityNumber) -> PrivacyLoss:
     compose afterwards: ``subsample(step, rate).compose(k)``.
 
     Samples of fixed size n, drawn without replacement from m people or one less, are served by the
-    same call with rate n/m, if ``loss`` is that of a substitution: the place that the person takes
-    is another's without them (for sums of vectors of norm up to C the sensitivity is 2C). For
+    same call with rate n/m, if ``loss`` is that of a substitution: without the person, somebody
+    else is in the sample (for sums of vectors of norm up to C the sensitivity is 2C). For
     neighbours who differ in one value see ``subsample_substitution``. Served: rates of 0 and from
-    1e-10 to 1 (all rates of samples of samples together), Gaussians of sigma from 0.01 to 1e4.
+    1e-10 to 1 (of a sample of a sample, the product), Gaussians of sigma from 0.01 to 1e4.
     """
     return _on_a_sample(loss, rate, _sampled)
 
 
 def _on_a_sample(loss, rate, pair):
-    """One step with the laws that ``pair`` makes of it, where the rate is neither 0 nor 1."""
+    """One step with ``pair`` applied to its laws, unless the rate is 0 or 1."""
     step = _one_step(loss)
     if rate == 1:
         return loss

@@ -20,7 +20,7 @@ import numpy as np
 from .law import EPS, Rule, Step, gauss
 from .sampled_gaussian import SampledGaussian, mixed_loss
 
-LATE = 64.0  # heights in units of 1/a, from which on a closed form serves for M
+LATE = 64.0  # above this height, in units of 1/a, the closed form of M is used
 
 
 def falling(atoms, peaks):
@@ -30,8 +30,8 @@ def falling(atoms, peaks):
 
 
 def peak(log_density):
-    """The largest value of a density on a mesh on which its logarithm moves by at most 0.1 or so
-    near its maxima."""
+    """The largest value of a density, from a mesh on which its logarithm moves by at most 0.1 near
+    its maxima."""
     return float(np.exp(min(np.max(log_density, initial=-inf) + 0.1, 600.0)))
 
 
@@ -65,7 +65,7 @@ class Laplace(Step):
         return -(u + self.end) / 2 - log(4)
 
     def edges(self, c, band):
-        """Panels that 16 nodes serve: short enough for the loss (2, or 1 under a tilt) and for its
+        """Ends of panels of 16 nodes: short enough for the loss (2, or 1 under a tilt) and its
         phase; and next to the end where a tilt leaves its weight, ever shorter ones."""
         steepness = 1.0 if self.rate == 1 else max(self._slope(self.end), self._slope(-self.end))
         width = min(2.0 if abs(c) <= 1 else 1.0, 8 / (band * steepness + 1e-300))
@@ -91,10 +91,10 @@ class Laplace(Step):
         loss = mixed_loss(np.concatenate([[-self.end], u, [self.end]]), self.rate)
         return Rule(self.side * loss, log_q + loss if self.side > 0 else log_q)
 
-    def line(self, c, h, count):
+    def along(self, c, h, count):
         """Unsampled, M(z) = e^(-a/2) (cosh s + (a/2) (sinh s)/s), s = (z + 1/2) a, is even in s."""
         if self.rate < 1 or h * count * self.end <= LATE:
-            return super().line(c, h, count)
+            return super().along(c, h, count)
         s = (c + 0.5 + 1j * h * np.arange(count)) * self.end
         s = np.where(s == 0, 1e-300, s if c >= -0.5 else -s)
         ramp = -np.expm1(-2 * s) / s

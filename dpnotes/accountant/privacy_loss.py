@@ -1,8 +1,4 @@
-"""The exact accountant: delta(epsilon) and epsilon(delta) of any composition, with error bounds.
-
-A :class:`PrivacyLoss` is a list of steps and how often each is run. Both directions of the pair of
-neighbours (a person added, a person removed) are computed, and the worse one is reported.
-"""
+"""The object that everybody asks: a list of steps, and how often each is run."""
 
 from __future__ import annotations
 
@@ -26,8 +22,8 @@ class PrivacyLoss:
 
     Made by ``randomized_response``, ``laplace``, ``gaussian``, ``finite`` and ``subsample``;
     ``a + b`` runs both, ``a.compose(k)`` runs one k times. All losses are in nats. Every query
-    takes a number (and returns a float) or an array (and returns an array of its shape), and
-    reports the worse of the two directions of the pair.
+    takes a number (and returns a float) or an array (and returns an array of its shape). It reports
+    the worse of the two directions of the pair: a person added, or removed.
     """
 
     def __init__(self, parts: Iterable[tuple[Step, int]]) -> None:
@@ -64,8 +60,7 @@ class PrivacyLoss:
 
     @checked
     def delta_interval(self, epsilon: Nonnegative) -> tuple[float | Array, float | Array]:
-        """(low, high) around delta(epsilon): an enclosure under the error model of
-        ``dpnotes.accountant``."""
+        """(low, high) around delta(epsilon), under the error model of ``dpnotes.accountant``."""
         return self._worse("delta", epsilon)[::2]
 
     @checked
@@ -78,24 +73,31 @@ class PrivacyLoss:
 
     @checked
     def epsilon_interval(self, delta: Probability) -> tuple[float | Array, float | Array]:
-        """(low, high) around epsilon(delta): an enclosure under the error model of
-        ``dpnotes.accountant``."""
+        """(low, high) around epsilon(delta), under the error model of ``dpnotes.accountant``."""
         return self._worse("epsilon", delta)[::2]
 
     def _worse(self, answer, queries):
         """(low, value, high) of the worse direction, each of the shape of the queries. The second
         direction is asked only where Chernoff's bound allows it to be worse."""
         flat, (first, *others) = queries.ravel(), self._directions
-        with np.errstate(all="ignore"):  # infinities and numbers that underflow are meant
+        with np.errstate(all="ignore"):  # infinities and underflow are intended
             found = getattr(first, answer)(flat)
             for other in others:
                 epsilon, delta = (flat, found[0]) if answer == "delta" else (found[0], flat)
-                some = other.bound(epsilon) > delta * (1 - 1e-12)
+                some = other.chernoff_delta(epsilon) > delta * (1 - 1e-12)
                 if answer == "epsilon":  # one line may show that this direction asks for less
                     some[some] = other.delta(epsilon[some])[2] > delta[some]
                 if some.any():
                     found[:, some] = np.maximum(found[:, some], getattr(other, answer)(flat[some]))
         return tuple(found.reshape(3, *queries.shape))
+
+    @property
+    def gaussian_mu(self) -> float | None:
+        """mu of Gaussian noise, 0 if nothing is lost, None for any other loss."""
+        steps = [step for step, _ in self._parts]
+        if steps == [NOTHING]:
+            return 0.0
+        return steps[0].mu if len(steps) == 1 and isinstance(steps[0], Gaussian) else None
 
     def _roughly(self, epsilon):
         """log delta(epsilon) by the saddle point, for the searches of ``calibrate``."""

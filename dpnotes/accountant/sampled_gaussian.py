@@ -6,7 +6,7 @@ The integrand is analytic in a strip. One number says all that is needed: N(d), 
 absolute value along x + id.
 
 - The trapezoid rule with nodes h apart is off by at most 2 N(d) / (exp(2 pi d/h) - 1) on a line at
-  height y, with N on the side where the phase e^(iyL) grows: that gives h.
+  height y. N is taken on the side on which abs(e^(iyL)) grows. This chooses h.
 - On the other side the phase shrinks, and abs(M) <= N(d): that is how M falls with y (jumps-lift).
   Nodes on a line on that side serve all heights: where y is large, they are fewer.
 
@@ -27,10 +27,10 @@ from .law import Rule, Step, log1p_complex
 
 WIDE = 11.0  # standard deviations: what is beyond has 4e-28
 LEFT_OUT, BEYOND = 60.0, 55.0  # a window ends at exp(-60) of the peak; less than exp(-55) is beyond
-LARGER = 1.5  # log of how much larger
+LARGER = 1.5  # by e^1.5 the sum of absolute values may grow on a line that was moved
 QUADRATURE = 60.0  # exp(-60) of M is the error of the mesh: times 1e12 rounds, 1e-14
 ANGLES = 2.33 * 2 ** -np.arange(18.0)[:, None]  # the integrand is analytic below pi
-KEPT, LARGE = 4096, 64  # answers of all steps, and of those that hold arrays
+KEPT, LARGE = 4096, 64  # sizes of caches: of numbers, and of arrays
 
 
 def mixed_loss(u, rate):
@@ -89,7 +89,7 @@ class SampledGaussian(Step):
         return 40 * self.sigma - 2 * self.sigma**2 * log(self.rate) + 1
 
     def spread(self):
-        """That of rate (e^u - 1), or of a loss of 1/sigma^2 at this rate, if that is less."""
+        """The lesser of two estimates: of rate (e^u - 1), and of 1/sigma^2 with this rate."""
         far = self.sigma**-2
         return sqrt(self.rate) * min(far, sqrt(self.rate * expm1(min(far, 700.0))))
 
@@ -109,7 +109,7 @@ class SampledGaussian(Step):
         loss = log1p(self.rate * expm1(u)) if u < 500 else u + log(self.rate)
         return power * loss - 0.5 * (x / self.sigma) ** 2
 
-    def _climb(self, x, power):
+    def _next_peak(self, x, power):
         """From x to the next peak of a positive power: the pull increases with x."""
         for _ in range(200):
             old, x = x, self._pull(x, power)
@@ -117,8 +117,8 @@ class SampledGaussian(Step):
                 break
         return x
 
-    def _end(self, holds, x, beyond):
-        """From a place where this holds towards one where it does not: a place next to its end."""
+    def _bisect(self, holds, x, beyond):
+        """Bisection: the end of the range around x where ``holds`` is true, towards ``beyond``."""
         while abs(x - beyond) > 0.2 * self.sigma + 1e-12 * abs(beyond):
             middle = 0.5 * (x + beyond)
             x, beyond = (middle, beyond) if holds(middle) else (x, middle)
@@ -126,20 +126,20 @@ class SampledGaussian(Step):
 
     def _peak(self, power):
         """The one peak of a negative power, between the pull at 0 and 0; for others 0."""
-        return self._end(lambda x: x > self._pull(x, power), 0.0, min(self._pull(0, power), 0.0))
+        return self._bisect(lambda x: x > self._pull(x, power), 0.0, min(self._pull(0, power), 0.0))
 
     @lru_cache(maxsize=KEPT)  # noqa: B019 (of a frozen value, and few)
     def _window(self, c):
-        """An interval of x that holds both laws and all that are tilted by at most c; beyond the
-        limit of the tables, where Rényi orders may be, only that of c. Of a positive power the
-        integrand has one or two peaks, between 0 and the power."""
+        """An interval of x for both laws and all that are tilted by at most c. Beyond the limit of
+        the tables, where Rényi orders may be, it holds only the law tilted by c. With a positive
+        power the integrand has one or two peaks, between 0 and the power."""
         power, wide = self._power(c), WIDE * self.sigma
         if power <= 1:
             return self._peak(power) - wide, 1 + wide
-        near, far = self._climb(0.0, power), self._climb(power, power)
+        near, far = self._next_peak(0.0, power), self._next_peak(power, power)
         least = max(self._height(near, power), self._height(far, power)) - LEFT_OUT
         peak = far if self._height(far, power) > least else near
-        end = partial(self._end, lambda x: self._height(x, power) > least, peak)
+        end = partial(self._bisect, lambda x: self._height(x, power) > least, peak)
         first = end(-wide) if c > 1.01 * self.tilt_limit() else -wide
         return first, max(end(power + wide), 1 + wide)
 
@@ -147,10 +147,10 @@ class SampledGaussian(Step):
 
     @lru_cache(maxsize=LARGE)  # noqa: B019
     def _log_size(self, c):
-        """The function of y that bounds log N(d) / M(c) at all angles: for y > 0 where the phase
-        shrinks. It sums on the mesh of ``_plain``, and adds what may lie beyond the window."""
+        """A function of y, > 0 where the phase shrinks: bounds on log N(d) / M(c) at all angles, by
+        sums on the mesh of ``_real_spacing`` and what may lie beyond the window."""
         power = self._power(c)
-        x, loss, log_p = self._at(self._window(c), self._plain(c))
+        x, loss, log_p = self._nodes(self._window(c), self._real_spacing(c))
         weights = np.exp(log_p + c * loss - (log_p + c * loss).max())
         heavy = weights > 1e-100
         weights = weights[heavy] / weights.sum()
@@ -169,7 +169,7 @@ class SampledGaussian(Step):
 
         return log_size
 
-    def _plain(self, c):
+    def _real_spacing(self, c):
         """Spacing of nodes where y = 0: from N(d), by which growth is bounded, at the best angle.
         For a negative power the strip is half as wide, and the peak may be narrower than sigma."""
         power = self._power(c)
@@ -181,9 +181,8 @@ class SampledGaussian(Step):
 
     @lru_cache(maxsize=KEPT)  # noqa: B019
     def _mesh(self, c, band):
-        """(spacing, angle): of nodes on the real line, or on one beside it if these are fewer. The
-        sum of absolute values may be a little larger there."""
-        plain, strip = self._plain(c), 2 * pi * self.sigma**2
+        """(spacing, angle) of nodes on the real line, or on a line beside it if these are fewer."""
+        plain, strip = self._real_spacing(c), 2 * pi * self.sigma**2
         if not band and self._power(c) >= 0:
             return plain, 0.0
         log_size = self._log_size(c)
@@ -207,7 +206,7 @@ class SampledGaussian(Step):
         first, last = self._window(c)
         return (last - first) / self._mesh(c, band)[0] + 2
 
-    def _at(self, window, spacing, angle=0.0):
+    def _nodes(self, window, spacing, angle=0.0):
         """Nodes at multiples of the spacing, moved by the angle off the real line; their losses and
         log probabilities."""
         x = spacing * np.arange(floor(window[0] / spacing), ceil(window[1] / spacing) + 1.0)
@@ -228,4 +227,4 @@ class SampledGaussian(Step):
 
     @lru_cache(maxsize=4)  # noqa: B019
     def rule(self, c, band):
-        return Rule(*self._at(self._window(c), *self._mesh(c, band))[1:])
+        return Rule(*self._nodes(self._window(c), *self._mesh(c, band))[1:])

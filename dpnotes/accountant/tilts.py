@@ -2,8 +2,8 @@
 
 On the right side, c > 0, the tail is t(e) = delta(e); on the left, -1 < c < 0, it is 1 - delta(e).
 Both are the integral of M(z) e^(-ez) / (z (z+1)) along Re z = c, up to the sign. One table of K, on
-a grid that is geometric in c, gives where the integrand has its saddle point (``Tilts.at``), the
-bound t(e) <= exp(K(c) + C(c) - c e), and with it the bounds on aliases (``line``).
+a grid that is geometric in c, gives the saddle point of the integrand (``Tilts.saddle``), the bound
+t(e) <= exp(K(c) + C(c) - c e), and with it the bounds on aliases (``line``).
 """
 
 from math import log, sqrt
@@ -13,9 +13,9 @@ import numpy as np
 from .law import EPS
 
 STEP = 1 / 3  # of log c in the table
-FIRST = 27  # its steps at the start
+FIRST = 27  # steps of a new table, and of each extension
 MOST = 400  # entries of a table
-STEEP = 4.0  # between two entries: a wall, where few large losses take over from many small ones
+STEEP = 4.0  # more than this between two entries is refined: there few large losses take over
 NEAR = np.concatenate([-np.geomspace(2.0, 0.003, 13), [0.0], np.geomspace(0.003, 2.0, 13)])
 
 
@@ -50,14 +50,14 @@ class Tilts:
         self.t = start - STEP * np.arange(FIRST + 1.0)[::-1]
         self.rows = self._saddles(self.t)
 
-    def place(self, t):
-        """c, which increases with t."""
+    def tilt(self, t):
+        """The tilt c at the coordinate t of the table; it increases with t."""
         return np.exp(t) if self.side > 0 else -1 / (1 + np.exp(t))
 
     def _saddles(self, t):
         """c, K, the e whose integrand has its saddle point there, and the saddle-point value of
         log t(e), for an array t."""
-        c = self.place(t)
+        c = self.tilt(t)
         value, mean, variance = self.table(c)
         epsilon = mean - 1 / c - 1 / (c + 1)
         bend = variance + 1 / c**2 + 1 / (c + 1) ** 2
@@ -68,7 +68,7 @@ class Tilts:
         """K, K' and K'' of all rounds."""
         return sum(k * step.table(c) for step, k in self.parts)
 
-    def at(self, epsilon=None, log_tail=None):
+    def saddle(self, epsilon=None, log_tail=None):
         """(c, e, log t) of the saddle point for an e, or for a tail."""
         row, target = (2, epsilon) if log_tail is None else (3, -self.side * log_tail)
         sign = 1.0 if log_tail is None else -self.side
@@ -86,7 +86,7 @@ class Tilts:
             else:
                 break
         t = float(np.interp(target, column, self.t))
-        return float(self.place(t)), *(float(np.interp(t, self.t, x)) for x in self.rows[2:])
+        return float(self.tilt(t)), *(float(np.interp(t, self.t, x)) for x in self.rows[2:])
 
     def _add(self, t):
         t = np.unique(t)
@@ -96,28 +96,24 @@ class Tilts:
         self.t = np.concatenate([self.t, t])[order]
 
     def rivals(self, c):
-        """Tilts around c, with K, K'' and K + C: of the Chernoff bounds on a line's aliases. The
-        ends of the side come first, where K is 0."""
+        """Tilts around c, with K, K'' and K + C: for the Chernoff bounds on a line's aliases."""
         t = log(c) if self.side > 0 else log(-1 / c - 1)
-        c = self.place(np.minimum(t + NEAR, max(t, self.cap)))
+        c = self.tilt(np.minimum(t + NEAR, max(t, self.cap)))
         value, _, variance = self.table(c)
-        return c, value, variance, value + chernoff(c) + self.room(value)
+        return c, value, variance, value + chernoff(c) + self.allowance(value)
 
-    def room(self, value):
-        """For the round-off of K and C, where they bound something."""
+    def allowance(self, value):
+        """What is added to K + C for its round-off where it is a bound."""
         return 1e-12 * (1 + np.abs(value)) + 1e-14 * sum(k for _, k in self.parts)
 
     def log_bounds(self, epsilon):
-        """log of Chernoff's bound on t(e), the least in the table, for an array of e. On the left
-        side it is also a bound that C = 0 gives."""
+        """log of the least Chernoff bound on t(e) in the table, for an array of e."""
         c, value = self.rows[:2]
-        heights = value + chernoff(c) + self.room(value)
-        return np.min(
-            heights - np.multiply.outer(np.atleast_1d(epsilon), c) * (1 - 4 * EPS), axis=1
-        )
+        heights = value + chernoff(c) + self.allowance(value)
+        return np.min(heights - np.multiply.outer(epsilon, c) * (1 - 4 * EPS), axis=1)
 
     def epsilon_bounds(self, log_tail):
         """The least e that Chernoff's bound on the right side gives, for an array of tails."""
         c, value = self.rows[:2]
-        heights = value + chernoff(c) + self.room(value)
+        heights = value + chernoff(c) + self.allowance(value)
         return np.min((heights - log_tail[:, None]) / c, axis=1) * (1 + 1e-14) + 1e-300

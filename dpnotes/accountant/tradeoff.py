@@ -19,13 +19,13 @@ GRID, ROUNDS = np.linspace(0, 1, 9), 26  # each grid lies between the neighbours
 
 
 def least_error(first, second, alpha):
-    """Of tests whose null hypothesis is the law q of ``first``, p against q."""
+    """Of tests of the null hypothesis q, where ``first`` is p against q."""
     found = np.where(alpha == 0, 1 - first.infinite, 0.0)
     asked = np.flatnonzero((alpha > 0) & (alpha < 1) & (first.infinite < 1))
     if not len(asked):
         return found
     alpha = alpha[asked, None]
-    # if the loss were normal under q, the peak would be where it is larger with probability alpha
+    # a first guess of the peak: the quantile of the loss, as if it were normal under q
     spread = sqrt(sum(k * step.spread() ** 2 for step, k in second.parts))
     mean = -sum(k * step.mean() for step, k in second.parts)
     middle, width = mean - spread * ndtri(alpha), max(spread, abs(mean), 1e-12)
@@ -47,8 +47,8 @@ def _heights(first, second, places, alpha):
     """1 - delta(s) - e^s alpha, from below, for places s and levels."""
     s, missed = places.ravel(), np.empty(places.size)
     right = s >= 0
-    missed[right] = first.missed(s[right])
-    missed[~right] = second.missed(-s[~right])
+    missed[right] = first.complement(s[right])
+    missed[~right] = second.complement(-s[~right])
     missed, size = missed.reshape(places.shape), np.exp(np.minimum(np.abs(places), 700.0))
     rises = missed - size * alpha * (1 + 8 * EPS)
     falls = (missed - alpha * (1 + 8 * EPS)) / size * (1 - 4 * EPS)

@@ -19,7 +19,7 @@ from .law import BLOCK, EPS, Finite, Gaussian, legendre
 from .panels import Laplace, Symmetrised
 from .sampled_gaussian import SampledGaussian, inverse_mixed_loss
 
-MOST_OF_ONE, MOST = 60, 2_000  # rounds or losses of one step, and sums of all steps
+MOST_OF_ONE, MOST = 60, 2_000  # most rounds or losses of one step, and most sums of all steps
 ROUNDING = 1e-14  # of log delta, in units of 1 + abs(log delta); 1.5e-15 was seen in 20,000 draws
 SHORT = 0.3  # a shift mu, up to which the two terms of Phi(a) - e^epsilon Phi(a - mu) cancel
 CLOSED = (Gaussian, Laplace, SampledGaussian, Symmetrised)
@@ -86,8 +86,8 @@ class OneStep:
         return np.where(share < 1, found, -np.inf)
 
     def sums(self, epsilon):
-        """log delta, minus its slope, and its relative errors: it rounds off like a shift of
-        epsilon, and by ROUNDING. Where epsilon < 0 the value is that at 0."""
+        """log delta, its negative slope, and its relative errors: as if epsilon were off by 4 EPS,
+        plus ROUNDING. Where epsilon < 0 the value is that at 0."""
         epsilon = np.maximum(epsilon, 0.0)
         value = self.log_delta(epsilon)
         slope = (value - self.log_delta(epsilon + self.step_size)) / self.step_size
@@ -114,7 +114,7 @@ class Sums:
     def __init__(self, parts):
         """Sums that differ by round-off are one."""
         loss, log_p, slip = np.zeros((3, 1))  # the last is the round-off of the losses
-        sizes = 0.0  # of log p in EPS, beside 4 log p
+        sizes = 0.0  # round-off of log p in EPS, without the 4 log p below
         for step, k in parts:
             one = (*step.arrays, 4 * EPS * np.abs(step.arrays[0]))
             for _ in range(k):
@@ -131,15 +131,15 @@ class Sums:
         self.noise = EPS * (sizes + 4 * np.abs(log_p))
 
     def sums(self, epsilon):
-        """log delta, minus its slope, and bounds on its relative errors."""
+        """log delta, its negative slope, and bounds on its relative errors."""
         found = np.empty((3, len(epsilon)))
         block = max(1, BLOCK // len(self.loss))
         for first in range(0, len(epsilon), block):
             some = slice(first, first + block)
-            found[:, some] = self._some(epsilon[some, None])
+            found[:, some] = self._block(epsilon[some, None])
         return *found[:2], *np.minimum(found[[2, 2]], 1e300)
 
-    def _some(self, epsilon):
+    def _block(self, epsilon):
         gap = self.loss - epsilon
         loses, inside = -np.expm1(-np.maximum(gap, 0.0)), gap > 0
         top = np.where(inside, self.log_p, -np.inf).max(axis=1, keepdims=True)

@@ -33,7 +33,7 @@ def integrand(loss, epsilon, c, y):
     """Re exp(K(z) - epsilon z) / (z (z+1)) / 2 pi on the line z = c + iy, for y = 0, h, 2h, ..."""
     z = c + 1j * y
     height = cumulant(loss, c)[0] - epsilon * c
-    along = sum(k * step.line(c, y[1], len(y))[0] for step, k in loss)
+    along = sum(k * step.along(c, y[1], len(y))[0] for step, k in loss)
     return (np.exp(height + along - 1j * epsilon * y) / (z * (z + 1))).real / (2 * np.pi)
 
 
