@@ -32,6 +32,12 @@ def plain(text):
     return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
 
 
+def bare(text):
+    """The text of a cell that `plain` has written."""
+    text = (text or "").strip()
+    return text[1:] if text[:1] == "'" and plain(text[1:]) == text else text
+
+
 def file_name(student):
     """A safe, short, unique file name for any student's name."""
     clean = "".join(c if c.isalnum() or c in "-_. ()" else "_" for c in student).strip(". ")

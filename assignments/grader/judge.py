@@ -12,6 +12,7 @@ gets the master's answer there, so that later questions can be right without it.
 
 import hashlib
 import json
+import re
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -48,11 +49,12 @@ def explain(error, calls):
     """What a student reads about a public test that failed."""
     if isinstance(error, StudentError):
         return f"your code raised {error.name}: {error}"
-    if isinstance(error, AssertionError):
-        return "\n".join([str(error), *(f"{call_text(*call)}" for call in calls)])
     if isinstance(error, SandboxEnded):
         return f"your code {error}"
-    return f"your result could not be used ({type(error).__name__}: {error})"
+    said = str(error)
+    if not isinstance(error, AssertionError):
+        said = f"your result could not be used ({type(error).__name__}: {error})"
+    return "\n".join([said, *(call_text(*call) for call in calls)])
 
 
 def call_text(name, args, kwargs, value):
@@ -154,7 +156,7 @@ class Marking:
         if message.startswith("`") and "is not defined; define it" in message:
             name = message.split("`")[1]
             for source, error in self.errors:
-                if name in source:
+                if re.search(rf"\b(?:def|class)\s+{name}\b|^{name}\s*=", source, re.M):
                     return f"the cell that should define `{name}` stopped with {error}"[:MESSAGE]
         return message
 

@@ -13,9 +13,8 @@ import json
 import math
 import shutil
 from datetime import datetime
-from pathlib import Path
 
-from .files import Names, decoded, plain, write
+from .files import Names, bare, decoded, plain, write
 
 COLUMNS = ("student", "points", "of", "comment")
 ASIDE = ("student", "question", "points", "comment", "from", "why")
@@ -57,12 +56,13 @@ def number_or_none(text):
 
 
 def last_run(out):
-    """What the last run wrote: {"points": {question: {student: points}}, "students": [...]}."""
+    """What the last run wrote: {"points": {question: {student: points}}, "students": [...],
+    "comments": {question: {student: comment}}}. Not in `results`, which may be deleted."""
     try:
-        known = json.loads((out / "results" / "marks" / "last.json").read_text(encoding="utf-8"))
-        return {"points": known["points"], "students": known["students"]}
+        known = json.loads((out / "last.json").read_text(encoding="utf-8"))
+        return {key: known[key] for key in ("points", "students", "comments")}
     except (OSError, ValueError, LookupError, TypeError):
-        return {"points": {}, "students": []}
+        return {"points": {}, "students": [], "comments": {}}
 
 
 class Collected:
@@ -74,6 +74,7 @@ class Collected:
         self.students = list(dict.fromkeys([*students, *last["students"]]))  # of all runs here
         self.names = Names(self.students)
         self.before = last["points"]  # question -> {student: points} of the last run
+        self.said = last["comments"]
         self.marks = {}  # question -> {student: (mark or None, comment)}
         self.overrides = {}  # question -> {student: (points, reason)}
         self.files = []  # marks of single people, which are merged now
@@ -98,7 +99,7 @@ class Collected:
                 where = f"{source}, row {line}, {row.get('student')}, {column}"
                 self.complaints.append(f"{where}: {problem}")
                 continue
-            comment = (row.get("comment") or "").strip()
+            comment = bare(row.get("comment"))
             student = self.names.find(row.get("student"))
             if student is not None:
                 by_student.setdefault(student, []).append((mark, comment, row))
@@ -114,7 +115,7 @@ class Collected:
         """Marks of one person into those of all (`own`), unless somebody else was there."""
         for student, (mark, comment, row) in self.usable(table, q, source).items():
             there = own.get(student, (None, ""))
-            before = (number_or_none(row.get("before")), (row.get("comment before") or "").strip())
+            before = (number_or_none(row.get("before")), bare(row.get("comment before")))
             if there in ((None, ""), before):
                 own[student] = (mark, comment)
             elif there != (mark, comment):
@@ -127,9 +128,9 @@ class Collected:
         known, source = self.before.get(q.id, {}), f"{q.id}.csv"
         table = rows(self.folder / source)
         own = {s: (m, c) for s, (m, c, _) in self.usable(table, q, source).items()}
-        for student in map(self.names.find, (row.get("student") for row in table)):
-            if student is not None:  # two rows for one student: what was there before stays
-                own.setdefault(student, (known.get(student), ""))
+        # a row that is missing, or there twice: what was there before stays
+        for student, mark in known.items():
+            own.setdefault(student, (mark, self.said.get(q.id, {}).get(student, "")))
         changed = self.usable(rows(self.out / "grades.csv"), q, "grades.csv", q.id)
         for student, (mark, *_) in changed.items():
             ours, comment = own.get(student, (None, ""))
@@ -140,7 +141,7 @@ class Collected:
                 self.complaints.append(f"{q.id}, {student}: {both}")
             own[student] = (mark, comment)
         for file in sorted(self.folder.glob("*.csv")):
-            if file.stem.startswith((f"{q.id}-", f"{q.id} ")):
+            if file.stem.lower().startswith((f"{q.id}-", f"{q.id} ", f"{q.id}_")):
                 self.files.append(file)
                 self.merge(rows(file), q, file.name, own)
         waiting = [row for row in self.waiting if row.get("question") == q.id]
@@ -153,7 +154,9 @@ class Collected:
         for row in rows(self.out / "grades.csv"):
             student, text = self.names.find(row.get("student")), row.get(q.id)
             expected = (known.get(student), given.get(student, (None, ""))[0])
-            if student in known and number_or_none(text) not in expected:
+            if student is None and text:
+                self.set_aside({**row, "points": text}, q.id, "grades.csv", "nobody has this name")
+            if student in known and q.id in row and number_or_none(text) not in expected:
                 why = "automatic points: write them into overrides.csv, with a reason"
                 self.set_aside({**row, "points": text}, q.id, "grades.csv", why)
         for row in self.waiting:
@@ -164,6 +167,8 @@ class Collected:
         """The points of `overrides.csv`, which replace those of tests."""
         points = {q.id: q.points for q in master.questions if not q.manual}
         for line, row in enumerate(rows(self.out / "overrides.csv"), 2):
+            if not any(row.values()):
+                continue  # the empty last rows of a spreadsheet
             question = (row.get("question") or "").strip()
             reason, student = (row.get("reason") or "").strip(), self.names.find(row.get("student"))
             problem = "a known student, a question marked by tests, points and a reason are needed"
@@ -173,8 +178,10 @@ class Collected:
                 mark, problem = None, wrong
             if student is None or question not in points or mark is None or not reason:
                 self.complaints.append(f"overrides.csv, row {line}: {problem}")
+            elif student in self.overrides.setdefault(question, {}):
+                self.complaints.append(f"overrides.csv, row {line}: a second row for {student}")
             else:
-                self.overrides.setdefault(question, {})[student] = (mark, reason)
+                self.overrides[question][student] = (mark, reason)
 
 
 def collect(out, master, students):
@@ -183,6 +190,12 @@ def collect(out, master, students):
     collected.read_overrides(master)
     for q in master.questions:
         collected.by_hand(q) if q.manual else collected.automatic(q)
+    known = {f"{q.id}.csv" for q in master.questions} | {"set-aside.csv"}
+    known |= {file.name for file in collected.files}
+    for file in (out / "by-hand").glob("*.csv"):
+        if file.name not in known:
+            name = f"by-hand/{file.name}: begin its name with the question, as in 2a-kim.csv"
+            collected.complaints.append(name)
     for row in collected.waiting:
         if row.get("question") not in {q.id for q in master.questions}:
             collected.set_aside(row, row.get("question"), "", "there is no such question")
@@ -237,8 +250,9 @@ def store(out, master, collected, results):
     aside = out / "by-hand" / "set-aside.csv"
     if collected.aside or aside.exists():
         keep(aside, table(ASIDE, [map(plain, row) for row in collected.aside]))
-    last = {"points": now, "students": collected.students}
-    write(Path(out) / "results" / "marks" / "last.json", json.dumps(last))
+    said = {q: {s: comment for s, (_, comment) in m.items()} for q, m in collected.marks.items()}
+    last = {"points": now, "students": collected.students, "comments": said}
+    write(out / "last.json", json.dumps(last))
     return [
         (s, q, before, now[q].get(s))
         for q in now for s, before in collected.before.get(q, {}).items() if now[q].get(s) != before

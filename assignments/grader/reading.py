@@ -32,6 +32,7 @@ PATCHED = re.compile(r"(np|numpy|scipy|stats|plt|builtins|sys|os|dp|dpnotes)\b")
 DRAWS = re.compile(r"\b(plt|ax|axes|fig|figure)\.")  # there, a look at the package is welcome
 NOT_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)
 BASE64 = re.compile(r"[A-Za-z0-9+/]+=*")
+PASTED = re.compile(r"data:(image/(?:png|jpeg));base64,([A-Za-z0-9+/=]+)")  # by Colab
 
 
 CLOCK, PROCESSOR = (signal.ITIMER_REAL, signal.SIGALRM), (signal.ITIMER_PROF, signal.SIGPROF)
@@ -80,7 +81,7 @@ def contents(path):
         raise ValueError("the file is too large")
     data = path.read_bytes()
     if not zipfile.is_zipfile(io.BytesIO(data)):
-        return data, path.suffix
+        return data, path.suffix.lower()
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         inside = [
             name for name in archive.namelist() if PurePath(name).suffix in (".ipynb", ".md", ".py")
@@ -92,7 +93,7 @@ def contents(path):
             data = file.read(LARGEST + 1)
     if len(data) > LARGEST:
         raise ValueError("the file is too large")
-    return data, PurePath(inside[0]).suffix
+    return data, PurePath(inside[0]).suffix.lower()
 
 
 def parse(path):
@@ -112,7 +113,10 @@ def parse(path):
         source = cell.get("source", "")
         source = "".join(source) if isinstance(source, list) else str(source)
         name = str(table(table(cell.get("metadata")).get("nbgrader")).get("grade_id", ""))
-        cells.append((cell.get("cell_type"), source, name, attached(cell)))
+        pictures = attached(cell)
+        if cell.get("cell_type") == "markdown":
+            source = PASTED.sub("picture", source)
+        cells.append((cell.get("cell_type"), source, name, pictures))
     return cells, list(islice(plots(notebook), PLOTS))
 
 
@@ -132,7 +136,9 @@ def picture(kind, data, longest):
 def attached(cell):
     """(pictures attached to a text cell, how many were left out)."""
     files = table(cell.get("attachments")).values()
-    every = [picture(*item, PHOTO) for kinds in files for item in table(kinds).items()]
+    pasted = PASTED.findall(cell.get("source", "")) if cell.get("cell_type") == "markdown" else []
+    given = [*(item for kinds in files for item in table(kinds).items()), *pasted]
+    every = [picture(*item, PHOTO) for item in given]
     found = [shown for shown in every if shown][:PHOTOS]
     return found, len(every) - len(found)
 
@@ -263,6 +269,8 @@ def answers(cells, master):
     found = {q: "\n\n".join(t for t, _ in own[q])[:ANSWERS] or ANSWER for q in manual}
     shown = {q: [p for _, (some, _) in own[q] for p in some][:PHOTOS] for q in manual}
     flags = [f"{n} cells with the id {q}" for q, n in count.items() if q in manual and n > 1]
+    lost = [q for q in manual if count and not count[q]]
+    flags += [f"the cell of answer {q} is missing: look into the notebook" for q in lost]
     flags += [f"answer {q} was cut" for q, text in found.items() if len(text) == ANSWERS]
     flags += [
         f"not all pictures of answer {q} are shown: look into the notebook"

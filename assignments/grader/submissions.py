@@ -10,13 +10,21 @@ DEEPEST, MOST = 8, 5000  # folders below each other, and entries, that are searc
 READABLE = (".ipynb", ".md", ".py", ".zip")
 # what macOS and Windows put beside files
 LITTER = {"__MACOSX", "desktop.ini", "Thumbs.db", ".ipynb_checkpoints"}
-CANVAS = re.compile(r"(?P<name>.+?)(?P<late>_LATE)?_(?P<id>\d+|anon_\w+?)_\d+_.+")
-MOODLE = re.compile(r"(?P<name>.+)_(?P<id>\d+)_assignsubmission_file_?.*")
+CANVAS = re.compile(
+    r"(?:(?P<name>(?!LATE_).+?)_)?(?P<late>LATE_)?"
+    r"(?P<id>(?(name)\d+|anon_[A-Za-z0-9]+))_(?P<file>\d+)_.+"
+)
+MOODLE = re.compile(r"(?P<name>.+)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)_?.*")
 COPY = re.compile(r"(?: ?\((\d+)\)|-(\d+))$")  # "laplace (1)", and Canvas' "laplace-1"
 
 
 def is_litter(name):
     return name.startswith(".") or name in LITTER
+
+
+def readable(name):
+    """Browsers and Windows change endings: "a.IPYNB", "a.ipynb.txt"."""
+    return name.lower().endswith(READABLE) or ".ipynb" in name.lower()
 
 
 def find(folder, name):
@@ -34,7 +42,7 @@ def find(folder, name):
             flags = late + flags
         elif entry.is_file():
             student, number, flags = owner(entry.stem)
-            path, flags = entry, flags + ["renamed file"] * (entry.suffix not in READABLE)
+            path, flags = entry, flags + ["renamed file"] * (not readable(entry.name))
         else:
             continue
         entries.append((student, number, path, flags))
@@ -45,8 +53,7 @@ def owner(name):
     """(student, number in the course system, flags) of a file's or folder's name."""
     if found := CANVAS.fullmatch(name):
         late = ["late, as Canvas says"] if found["late"] else []
-        student = found["id"] if found["id"].startswith("anon") else found["name"]
-        return student, found["id"], late
+        return found["name"] or found["id"], found["id"], late
     if found := MOODLE.fullmatch(name):
         return found["name"], found["id"], []
     return name, "", []
@@ -56,8 +63,11 @@ def newest_of_canvas(entries):
     """Several files of one number in the course system are one student's: the newest is marked."""
     kept, seen = [], {}
     for student, number, path, flags in entries:
-        if number and path and (student, number) in seen:
+        if number and (student, number) in seen:
             other = seen[student, number]
+            if path is None:  # Moodle's folder of a text typed online
+                other[3] = [*other[3], "more was handed in than files"]
+                continue
             old, new = sorted([other[2], path], key=age)
             other[2] = new
             other[3] = [*other[3], *flags, f"several files: not marked: {old.name}"]
@@ -69,9 +79,13 @@ def newest_of_canvas(entries):
 
 
 def age(path):
-    """Sorts by the time of the last change, then by the number of a copy."""
-    copy = COPY.search(path.stem)
-    return path.stat().st_mtime_ns, int(next(filter(None, copy.groups()))) if copy else 0, path.name
+    """Sorts notebooks behind other files, then by Canvas' number of the file, the time of the last
+    change and the number of a copy."""
+    copy, canvas = COPY.search(path.stem), CANVAS.fullmatch(path.stem)
+    kind = (".ipynb" in path.name.lower()) + (path.suffix.lower() in READABLE)
+    copied = int(next(filter(None, copy.groups()))) if copy else 0
+    given = int(canvas["file"]) if canvas else 0
+    return kind, given, path.stat().st_mtime_ns, copied, path.name
 
 
 def with_unique_names(entries):
@@ -98,7 +112,7 @@ def choose(folder, name):
     if not found:
         return None, ["no notebook", *flags]
     right = [p for p in found if COPY.sub("", p.stem) == name]
-    best = max(right or found, key=lambda p: (p.suffix == ".ipynb", *age(p)))
+    best = max(right or found, key=age)
     if not right:
         flags.insert(0, "renamed file")
     if others := [p.name for p in right or found if p != best]:
@@ -126,6 +140,6 @@ def notebooks(folder):
             path = place / entry.name
             if entry.is_dir(follow_symlinks=False):
                 waiting.append((path, depth + 1))
-            elif path.suffix in READABLE and entry.is_file(follow_symlinks=False):
+            elif readable(entry.name) and entry.is_file(follow_symlinks=False):
                 found.append(path)
     return sorted(found), complete
