@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ._scipy import logsumexp
-from .accountant.law import gauss, mean_excess
+from .accountant.law import gauss, log_ratio, mean_excess
 from .checks import (
     Array, Few, Function, Laws, NonnegativeOrInf, Probability, Real, checked, refusal,
 )  # fmt: skip
@@ -87,7 +87,7 @@ def hockey_stick(p: Laws, q: Laws, epsilon: Real) -> float | Array:
     """
     p, q = _same_outcomes(p, q)
     epsilon, _ = _with_outcome_axis(epsilon, p)
-    excess = -np.expm1(np.minimum(epsilon - _log_ratio(p, q), 0.0))
+    excess = -np.expm1(np.minimum(epsilon - loss_of(p, q), 0.0))
     return (p * excess).sum(-1)
 
 
@@ -134,16 +134,14 @@ def _with_outcome_axis(parameter, p):
     return np.broadcast_to(parameter, shape)[..., None], (*shape, p.shape[-1])
 
 
-def _log_ratio(p, q):
-    """ln p/q, relatively precise where p is near q; -inf where p = 0, also where both are."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-        ratio = np.log(p) - np.log(q)
-        near = np.log1p((p - q) / q)
-    return np.where(p > 0, np.where(np.abs(ratio) < 0.5, near, ratio), -np.inf)
+def loss_of(p, q):
+    """ln p/q of each outcome; -inf where p = 0, also where both are."""
+    with np.errstate(all="ignore"):
+        return np.where(p > 0, log_ratio(p, q), -np.inf)
 
 
 def _largest_loss(p, q, *_):
-    return _log_ratio(p, q).max(-1)
+    return loss_of(p, q).max(-1)
 
 
 def _weighted_excess(p, power):
@@ -154,7 +152,7 @@ def _weighted_excess(p, power):
 
 def _kl(p, q, *_):
     """Sum of p (loss + exp(-loss) - 1), and of q where p = 0."""
-    return (_weighted_excess(p, -_log_ratio(p, q)) + np.where(p > 0, 0.0, q)).sum(-1)
+    return (_weighted_excess(p, -loss_of(p, q)) + np.where(p > 0, 0.0, q)).sum(-1)
 
 
 def _renyi_of_order_zero(p, q, *_):
@@ -177,7 +175,7 @@ def _renyi_by_symmetry(p, q, alpha):
 
 def _renyi(p, q, alpha):
     """Orders in (0, 1) and (1, inf): log-sum-exp, or a sum of small terms about 1."""
-    loss, more = _log_ratio(p, q), alpha - 1
+    loss, more = loss_of(p, q), alpha - 1
     power = np.where(p > 0, more * np.where(p > 0, loss, 0.0), -np.inf)
     with np.errstate(under="ignore"):
         logs = np.log(np.where(p > 0, p, 1.0)) + power
@@ -192,7 +190,7 @@ def _renyi(p, q, alpha):
 
 def _sorted_by_ratio(p, q):
     """Outcomes by falling p/q: that ratio, and the running sums of p and of q."""
-    loss = _log_ratio(p, q)
+    loss = loss_of(p, q)
     order = np.argsort(-loss, axis=-1, kind="stable")
     with np.errstate(over="ignore"):
         ratio = np.exp(np.take_along_axis(loss, order, -1))

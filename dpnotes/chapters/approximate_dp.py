@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..checks import Array, Laws, Nonnegative, Probability, Real, checked, refusal
-from ..divergences import _same_outcomes, _log_ratio, _with_outcome_axis
+from ..divergences import _same_outcomes, _with_outcome_axis, loss_of
 
 
 @checked
@@ -20,7 +20,7 @@ def privacy_loss_tail(p: Laws, q: Laws, epsilon: Real) -> float | Array:
     """
     p, q = _same_outcomes(p, q)
     epsilon, _ = _with_outcome_axis(epsilon, p)
-    return (p * (_log_ratio(p, q) > epsilon)).sum(-1)
+    return (p * (loss_of(p, q) > epsilon)).sum(-1)
 
 
 @checked
@@ -34,8 +34,8 @@ def conditioning_events(
     """
     p, q = _same_outcomes(p, q)
     epsilon, _ = _with_outcome_axis(epsilon, p)
-    e = p * np.exp(np.minimum(epsilon - _log_ratio(p, q), 0.0))  # the smaller of p and e^epsilon q
-    f = q * np.exp(np.minimum(epsilon - _log_ratio(q, p), 0.0))
+    e = p * np.exp(np.minimum(epsilon - loss_of(p, q), 0.0))  # the smaller of p and e^epsilon q
+    f = q * np.exp(np.minimum(epsilon - loss_of(q, p), 0.0))
     least = np.minimum(p, q)
     mass = np.minimum(e.sum(-1), f.sum(-1))[..., None]
     e, f = _shrunk(e, least, mass), _shrunk(f, least, mass)

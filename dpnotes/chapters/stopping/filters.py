@@ -23,7 +23,7 @@ import numpy as np
 
 from ..._scipy import log_binomial, log_softmax, xlog1py, xlogy
 from ...accountant import PrivacyLoss
-from ...accountant.law import Finite, Gaussian
+from ...accountant.law import Finite
 from ...checks import (
     BelowOneNumber, Few, NonnegativeNumber, OpenProbabilityNumber, OrderNumber, checked,
     nonnegative, number_within, refusal, scalar,
@@ -117,12 +117,10 @@ class GaussianFilter(_Budget):
 
     def cost(self, step: PrivacyLoss) -> float:
         """mu^2 of the step."""
-        parts = step._parts if isinstance(step, PrivacyLoss) else ()
-        if len(parts) == 1 and isinstance(parts[0][0], Gaussian):
-            return parts[0][0].mu ** 2
-        if parts == ((Finite((0.0,), (0.0,)), 1),):
-            return 0.0
-        raise refusal("step", step, "Gaussian noise that is not subsampled")
+        mu = step.gaussian_mu if isinstance(step, PrivacyLoss) else None
+        if mu is None:
+            raise refusal("step", step, "Gaussian noise that is not subsampled")
+        return mu**2
 
 
 def _allowance(alpha, epsilon, delta):
