@@ -125,10 +125,8 @@ gradescope: $(INSTALLED)
 	@test -n "$(HW)" -a -n "$(OUT)" || { echo "make gradescope HW=laplace OUT=laplace.zip"; exit 1; }
 	$(GRADER) gradescope --masters $(ASSIGNMENTS) $(HW) $(OUT)
 
-UV = .pins/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate $(FLAGS)
 pins:
-	test -x .pins/bin/uv || { $(PYTHON) -m venv .pins && .pins/bin/pip install --quiet uv==0.13.9; }
-	$(UV) --custom-compile-command "make pins" requirements.in -o requirements.txt
+	PYTHON=$(PYTHON) .ci/pins $(FLAGS)
 
 newest:
 	.ci/newest
