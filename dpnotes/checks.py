@@ -177,10 +177,10 @@ def vector(name, value):
 
 def choice(name, value, allowed):
     """One of a few strings or numbers."""
-    if isinstance(value, (str, int, float, np.number)) and not isinstance(value, bool):
-        if value in allowed:
-            return value
-    raise refusal(name, value, " or ".join(map(repr, allowed)))
+    known = isinstance(value, (str, int, float, np.number)) and not isinstance(value, bool)
+    if not known or value not in allowed:
+        raise refusal(name, value, " or ".join(map(repr, allowed)))
+    return value
 
 
 def instance(name, value, kind, words=None):

@@ -32,10 +32,10 @@ COARSE = 0.7  # a curve may be simplified by so many points on a phone: half the
 SMALLEST = 9  # points of type on a phone
 
 _VARIABLES = {INK: "--dpn-ink", MUTED: "--dpn-muted", GRID: "--dpn-grid"}
+_VARIABLES |= {"#ffffff": "--dpn-paper", "#000000": "--dpn-ink"}
 _VARIABLES |= {color: f"--dpn-c{i}" for i, color in enumerate(COLORS)}
 _GLYPH = re.compile(r'<path id="(DejaVu[^"]*)"[^>]*/>\n?')
 _COMMAND = re.compile(r"([MLQCz])([^MLQCz]*)")
-_VARIABLES |= {"#ffffff": "--dpn-paper", "#000000": "--dpn-ink"}
 
 
 def figure(rows=1, columns=1, *, width=6.4, height=3.6, **subplots):
@@ -104,14 +104,11 @@ def _stack(drawn):
     """Panels one below the other, column by column; returns the height in inches."""
     height = drawn.get_size_inches()[1]
     places = {axes: axes.get_subplotspec() for axes in drawn.axes}
-    if None in places.values():
+    columns = max((place.get_gridspec().ncols for place in places.values() if place), default=1)
+    if columns == 1 or None in places.values():
         return height
-    columns = max((place.get_gridspec().ncols for place in places.values()), default=1)
-    if columns == 1:
-        return height
-    order = sorted(
-        places, key=lambda axes: (places[axes].colspan.start, places[axes].rowspan.start)
-    )
+    at = {axes: (place.colspan.start, place.rowspan.start) for axes, place in places.items()}
+    order = sorted(places, key=at.get)
     rows = len(order) // columns
     grid = GridSpec(len(order), 1, figure=drawn)
     for number, axes in enumerate(order):
@@ -181,9 +178,7 @@ class Drawing:
 def _themed(svg):
     """Colours to CSS variables, coordinates to tenths of a point."""
     svg = svg[svg.index("<svg") :]
-    svg = re.sub(
-        r"<metadata>.*?</metadata>\s*|<style.*?</style>\s*|<!--.*?-->", "", svg, flags=re.S
-    )
+    svg = re.sub(r"<(metadata|style).*?</\1>\s*|<!--.*?-->", "", svg, flags=re.S)
     svg = re.sub(r'\bd="([^"]*)"', _relative, svg)
     svg = re.sub(r'\b(?:x|y|transform)="[^"]*"', _rounded, svg)
     svg = re.sub(r"(?<=[:\s\"])#[0-9a-f]{6}\b", _variable, svg)
@@ -231,5 +226,4 @@ def _rounded(attribute):
 
 
 def _variable(color):
-    name = _VARIABLES.get(color[0])
-    return f"var({name}, {color[0]})" if name else color[0]
+    return f"var({_VARIABLES[color[0]]}, {color[0]})" if color[0] in _VARIABLES else color[0]

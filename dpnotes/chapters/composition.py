@@ -192,7 +192,7 @@ def optimal_delta(
     1 - (1-delta)^k (1 - sum_i C(k,i) (e^(i eps) - e^(target + (k-i) eps))_+ / (1+e^eps)^k),
     attained by `dominating_pair`.
     """
-    coins, log_kept = _coins(epsilon, k), _log_kept(delta, k)
+    coins, log_kept = randomized_response(epsilon).compose(k), _log_kept(delta, k)
     with np.errstate(divide="ignore"):
         return -np.expm1(log_kept + np.log1p(-np.minimum(coins.delta(target_epsilon), 1.0)))
 
@@ -205,16 +205,11 @@ def optimal(
 
     Infinite if `target_delta` < 1 - (1-delta)^k, and k epsilon at equality.
     """
-    coins, kept = _coins(epsilon, k), _log_kept(delta, k)
+    coins, kept = randomized_response(epsilon).compose(k), _log_kept(delta, k)
     with np.errstate(divide="ignore"):  # ln(1 - target_delta) - k ln(1-delta), <= 0 if feasible
         room = np.where(target_delta == 1, -np.inf, np.log1p(-target_delta) - max(kept, -1e300))
     found = np.asarray(coins.epsilon(-np.expm1(np.minimum(room, 0.0))))
     return np.where(room > 0, np.inf, found)
-
-
-def _coins(epsilon, k):
-    """The loss of k rounds of randomized response."""
-    return randomized_response(epsilon).compose(k)
 
 
 def _log_kept(delta, k):

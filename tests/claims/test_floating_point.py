@@ -188,7 +188,8 @@ def test_the_binary_digits_of_the_chances(off):
         Fraction(95),
     ):
         x = (-(decimal.Decimal(rate.numerator) / rate.denominator)).exp()
-        for found, p in ((integer_noise._digits_of_exp, x), (integer_noise._digits_of_odds, x / (1 + x))):
+        odds = (integer_noise._digits_of_odds, x / (1 + x))
+        for found, p in ((integer_noise._digits_of_exp, x), odds):
             for bits in (64, 128, 300):
                 holds(np.array([found(rate, bits) + off == int(p * 2**bits)]))
     low, high, one = integer_noise.enclosed_exp(Fraction(1, 2), 100)

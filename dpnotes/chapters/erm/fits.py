@@ -223,8 +223,7 @@ def noisy_gradient_descent(
     theta, total = np.zeros(d), np.zeros(d)
     for _ in range(steps):
         gradient = loss.gradient(theta, x, y).mean(0) + rng.normal(0, scale, d)
-        theta = theta - rate * gradient
-        theta = clip_rows(theta, radius)  # the projection onto the ball
+        theta = clip_rows(theta - rate * gradient, radius)  # the projection onto the ball
         total += theta
     return PrivateFit(total / steps, epsilon, delta, scale, partial(gaussian_delta, multiplier))
 

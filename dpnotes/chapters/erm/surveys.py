@@ -9,21 +9,13 @@ import numpy as np
 
 # lowest and highest code of each answer, from the codebooks (statsmodels' NOTE of each dataset)
 VOTERS = {
-    "TVnews": (0, 7),  # days a week
-    "selfLR": (1, 7),  # left to right: oneself, Clinton, Dole
-    "ClinLR": (1, 7),
-    "DoleLR": (1, 7),
-    "PID": (0, 6),  # strong Democrat to strong Republican
-    "educ": (1, 7),
-    "income": (1, 24),  # brackets
-}
+    "TVnews": (0, 7), "selfLR": (1, 7), "ClinLR": (1, 7), "DoleLR": (1, 7),  # days; left to right
+    "PID": (0, 6), "educ": (1, 7), "income": (1, 24),  # Democrat to Republican; grades; brackets
+}  # fmt: skip
 READERS = {
-    "rate_marriage": (1, 5),
-    "religious": (1, 4),
-    "educ": (9, 20),
-    "occupation": (1, 6),
-    "occupation_husb": (1, 6),
-}
+    "rate_marriage": (1, 5), "religious": (1, 4), "educ": (9, 20),
+    "occupation": (1, 6), "occupation_husb": (1, 6),
+}  # fmt: skip
 
 
 def voters():

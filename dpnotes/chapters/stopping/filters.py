@@ -6,10 +6,8 @@ outputs in any way, as long as no path overspends (X-filter). Currencies here: t
 of one order (X-renyi-filter), the largest loss, which is its order infinity (X-pure-filter), and
 mu^2 of Gaussian noise, which costs nothing against steps fixed beforehand (X-gaussian-filter).
 What was spent so far is no epsilon of its own (X-odometer). Sums are exact, and compared with the
-budget up to 1e-12 of it, about what charges are right to.
-
-A step whose losses lie in one interval of length epsilon, as the exponential mechanism's do, costs
-`bounded_range_renyi`.
+budget up to 1e-12 of it, about what charges are right to. `bounded_range_renyi` is the cost of a
+step whose losses lie in one interval of length epsilon, as the exponential mechanism's do.
 """
 
 from __future__ import annotations
