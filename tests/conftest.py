@@ -1,4 +1,4 @@
-"""Shared by all tests: paths, Hypothesis settings, the evidence that claims collect."""
+"""Shared by all tests: paths, a limit on memory, the evidence that claims collect."""
 
 import json
 import os
@@ -6,7 +6,6 @@ import resource
 import sys
 from pathlib import Path
 
-import hypothesis
 import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy is loaded, as in the Makefile
@@ -16,11 +15,6 @@ for folder in ("tests", "site"):
 
 import evidence  # noqa: E402
 from machine import address, browser  # noqa: E402, F401  (fixtures)
-
-hypothesis.settings.register_profile(
-    "book", derandomize=True, deadline=None, max_examples=200, database=None
-)
-hypothesis.settings.load_profile("book")
 
 _collected = {}
 MOST_MEMORY = 6 * 2**30  # of address space, in the tests that start no browser and no sandbox

@@ -1,22 +1,11 @@
-"""Random instances for property tests: pairs of finite laws, parameters in log scale, threads."""
+"""Random instances: pairs of laws, parameters in log scale; the same draws, and threads."""
 
 import threading
 import time
 
 import numpy as np
-from hypothesis import strategies as st
 
 from evidence import equal
-
-
-@st.composite
-def finite_laws(draw, most=8):
-    """A pair (p, q) of laws on the same 2 to `most` outcomes, from flat to very peaked."""
-    size = draw(st.integers(2, most))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    sharpness = draw(st.sampled_from([0.1, 1.0, 10.0]))
-    p, q = rng.dirichlet(np.full(size, sharpness), size=2) + 1e-12
-    return p / p.sum(), q / q.sum()
 
 
 def close_laws(rng, epsilon, size, count):
