@@ -67,14 +67,12 @@ def build(given, limits):
 
 
 def announce(given):
-    """How many are left to mark, and how long that can take."""
+    """How many are left to mark, and how long each can take."""
     number, of = given.part
     entries = submissions.find(given.submissions, given.name)[number - 1 :: of]
     left = sum(not report.result_file(given.out, student).exists() for student, *_ in entries)
-    known = report.seconds(given.out)
-    usual = f"about {known * left / given.jobs / 60:.1f} minutes, " if known else ""
     print(
-        f"{len(entries)} submissions, {left} without a result, {given.jobs} at a time: {usual}"
+        f"{len(entries)} submissions, {left} without a result, {given.jobs} at a time, "
         f"at most {given.total_seconds:g} s each; what is finished is kept if you stop"
     )
     if left and of == 1 and any((given.out / "results").glob("*.json")):

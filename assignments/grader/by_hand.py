@@ -11,10 +11,11 @@ import shutil
 from . import rendering
 from .files import plain, write
 
+PICTURES = "by-hand/pictures"  # in the folder of results
 MARKS = ("### BEGIN SOLUTION", "### END SOLUTION")
 PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:;
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src file: 'self';
  style-src 'unsafe-inline' file: 'self'; font-src file: 'self'; script-src 'unsafe-inline' file: 'self'">
 <title>{title}</title>
 <link rel="stylesheet" href="katex/katex.min.css">
@@ -80,15 +81,15 @@ show();
 
 
 def folded(title, pictures, start="<details>"):
-    """Pictures that were checked to be data addresses, below each other."""
-    shown = "".join(f'<img alt="{title}" src="{address}">' for address in pictures)
+    """Pictures below each other: files with names of ours, loaded when they are scrolled to."""
+    shown = "".join(f'<img alt="{title}" loading="lazy" src="pictures/{p}">' for p in pictures)
     return f"{start}<summary>{title}</summary>{shown}</details>" if pictures else ""
 
 
 def section(q, result):
     """One student's answer with boxes for points and a comment."""
     mark, comment = result["points"][q.id], result["comments"].get(q.id, "")
-    pictures = result.get("pictures", {})
+    pictures = result["pictures"]
     value = "" if mark is None else f"{mark:g}"
     return (
         f"<section><h2>{html.escape(result['student'])}</h2>"

@@ -51,15 +51,23 @@ def key(name):
     return unicodedata.normalize("NFC", plain(name).strip()).casefold().lstrip("0")
 
 
+def single(pairs):
+    """{key of a text: student} of the texts that belong to one student only."""
+    found = {}
+    for text, student in pairs:
+        found.setdefault(key(text), []).append(student)
+    return {k: some[0] for k, some in found.items() if len(some) == 1}
+
+
 class Names:
-    """Finds the student that a row of a table means."""
+    """Finds the student that a row of a table means: by the student's key and, where the students
+    come as {student: name}, by a name that nobody else has."""
 
     def __init__(self, students):
         self.exact = {plain(s): s for s in students}
-        found = {}
-        for student in students:
-            found.setdefault(key(student), []).append(student)
-        self.by_key = {k: some[0] for k, some in found.items() if len(some) == 1}
+        names = students.items() if isinstance(students, dict) else ()
+        self.by_key = single((name, student) for student, name in names if name)
+        self.by_key |= single((student, student) for student in students)
 
     def find(self, name):
         """The student, or None."""

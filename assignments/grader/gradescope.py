@@ -65,7 +65,7 @@ def write(name, masters_folder, target):
 def as_gradescope(master, result):
     """Gradescope's results.json: points and messages; proofs are marked in its own rubric. The
     flags are a test that only the staff sees."""
-    said = {**result.get("helped", {}), **result["messages"]}
+    said = {**result["helped"], **result["messages"]}
     tests = [
         {"name": f"Question {q.id}", "score": result["scores"][q.id], "max_score": q.points,
          "output": said.get(q.id, "all tests hold"), "visibility": "after_due_date"}

@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from . import reading, rendering
+from .files import write
 from .reading import CLOCK, PROCESSOR, Late, alarm
 from .session import SandboxEnded, Session, StudentError, short
 from .wire import unpack
@@ -262,8 +263,11 @@ def namespace(master):
     return given
 
 
-def grade_submission(master, entry, limits, launcher):
-    """Everything about one submission as plain data; `launcher` starts the student's Python."""
+def grade_submission(master, entry, limits, launcher, gallery=None):
+    """Everything about one submission as plain data; `launcher` starts the student's Python.
+
+    Pictures become files in the folder `gallery`, if there is one: the data have their names.
+    """
     try:
         with alarm(limits.read_seconds, PROCESSOR):
             submission = reading.read(*entry, master)
@@ -280,12 +284,29 @@ def grade_submission(master, entry, limits, launcher):
         answers[question], flags = rendering.answer(text, question)
         submission.flags += flags
     scores = {q.id: None if q.manual else q.points * (q.id not in failed) for q in master.questions}
-    return {
-        "student": submission.student, "file": submission.path.name if submission.path else "",
-        "scores": scores, "messages": failed, "helped": dict.fromkeys(helped, LENT),
-        "answers": answers, "pictures": submission.pictures, "code": submission.code,
-        "flags": reading.cut(submission.flags), "log": "\n".join(log),
-    }  # fmt: skip
+    return result(
+        submission.student, submission.flags, "\n".join(log), scores=scores, messages=failed,
+        file=submission.path.name if submission.path else "", helped=dict.fromkeys(helped, LENT),
+        answers=answers, pictures=hung(submission.pictures, gallery), code=submission.code,
+    )  # fmt: skip
+
+
+def result(student, flags, log="", **known):
+    """All that is kept of one submission, as plain data; what is not known is empty."""
+    tables = ("scores", "messages", "helped", "answers", "pictures")  # by question
+    found = {"student": student, "file": "", "code": "", "log": log, "flags": reading.cut(flags)}
+    return found | {name: {} for name in tables} | known
+
+
+def hung(pictures, gallery):
+    """{question: names of files} of pictures that are written into a folder, each once."""
+    names = {question: [] for question in pictures}
+    for question, some in pictures.items() if gallery else ():
+        for ending, data in some:
+            names[question].append(f"{hashlib.sha256(data).hexdigest()}.{ending}")
+            if not (gallery / names[question][-1]).exists():
+                write(gallery / names[question][-1], data)
+    return names
 
 
 def fingerprint(master_path, path, limits):

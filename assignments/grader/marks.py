@@ -132,8 +132,11 @@ class Collected:
         for student, mark in known.items():
             own.setdefault(student, (mark, self.said.get(q.id, {}).get(student, "")))
         changed = self.usable(rows(self.out / "grades.csv"), q, "grades.csv", q.id)
-        for student, (mark, *_) in changed.items():
+        for student, (mark, _, row) in changed.items():
             ours, comment = own.get(student, (None, ""))
+            if mark is None and None not in (ours, known.get(student), row["points"]):
+                where = f"deleted in grades.csv, {ours:g} in by-hand/{source}: delete it there, too"
+                self.complaints.append(f"{q.id}, {student}: {where}")
             if mark is None or mark in (ours, known.get(student)):
                 continue
             if ours not in (None, known.get(student)):

@@ -1,6 +1,7 @@
 """Read one submission, whatever it is: its cells in terms of the master."""
 
 import ast
+import base64
 import io
 import re
 import signal
@@ -31,7 +32,7 @@ SAMPLERS = re.compile(r"\.((?:standard_)?(?:exponential|gamma)|laplace|gumbel|rv
 PATCHED = re.compile(r"(np|numpy|scipy|stats|plt|builtins|sys|os|dp|dpnotes)\b")
 DRAWS = re.compile(r"\b(plt|ax|axes|fig|figure)\.")  # there, a look at the package is welcome
 NOT_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)
-BASE64 = re.compile(r"[A-Za-z0-9+/]+=*")
+ENDINGS = {"image/png": "png", "image/jpeg": "jpg"}
 PASTED = re.compile(r"data:(image/(?:png|jpeg));base64,([A-Za-z0-9+/=]+)")  # by Colab
 
 
@@ -68,7 +69,8 @@ class Submission:
     # ("run", source) and ("test", question id), in the notebook's order
     steps: list = field(default_factory=list)
     answers: dict = field(default_factory=dict)  # manual question -> text
-    pictures: dict = field(default_factory=dict)  # manual question -> pictures; "" -> the plots
+    # manual question -> [(ending of the file, its bytes)]; "" -> the plots
+    pictures: dict = field(default_factory=dict)
     stubs: set = field(default_factory=set)  # questions whose cell is as it was given out
     code: str = ""  # the student's own, for the comparison of submissions
     flags: list = field(default_factory=list)
@@ -126,11 +128,13 @@ def table(value):
 
 
 def picture(kind, data, longest):
-    """A picture as a data address, or None if it is not what it must be."""
-    if kind not in ("image/png", "image/jpeg") or not isinstance(data, str) or len(data) > longest:
+    """(ending, bytes) of a picture's file, or None if it is not what it must be."""
+    if kind not in ENDINGS or not isinstance(data, str) or not 0 < len(data) <= longest:
         return None
-    data = "".join(data.split())
-    return f"data:{kind};base64,{data}" if BASE64.fullmatch(data) else None
+    try:
+        return ENDINGS[kind], base64.b64decode("".join(data.split()), validate=True)
+    except ValueError:
+        return None
 
 
 def attached(cell):

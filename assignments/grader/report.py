@@ -75,7 +75,7 @@ def remark(q, result):
     comment, mark = result["comments"].get(q.id), result["points"][q.id]
     if q.manual:
         return comment or ("" if mark is not None else "not marked yet")
-    said = result["messages"].get(q.id) or result.get("helped", {}).get(q.id) or "all tests hold"
+    said = result["messages"].get(q.id) or result["helped"].get(q.id) or "all tests hold"
     return f"{said}\nCorrected by hand: {comment}" if comment else said
 
 
@@ -170,16 +170,13 @@ def kept(file):
 
 
 def remembered(out, student, fingerprint):
-    """The result of an earlier run of the very same thing, or None."""
+    """The result of an earlier run of the very same thing, with its pictures, or None."""
     known, result = kept(result_file(out, student))
-    return result if known == fingerprint else None
-
-
-def seconds(out):
-    """The mean time of the submissions marked in this folder so far, or 0."""
-    found = [result for _, result in map(kept, (out / "results").glob("*.json")) if result]
-    found = [result["seconds"] for result in found if "seconds" in result]
-    return statistics.fmean(found) if found else 0.0
+    if known != fingerprint:
+        return None
+    names = [name for some in result["pictures"].values() for name in some]
+    there = all((out / by_hand.PICTURES / name).exists() for name in names)
+    return result if there else None
 
 
 def remember(out, result, fingerprint):

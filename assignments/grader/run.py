@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from . import judge, marks, masters, reading, report, sandbox, submissions
+from . import by_hand, judge, marks, masters, report, sandbox, submissions
 
 FAILED = "not marked: the grader failed"
 LARGEST = 64 * 2**20  # bytes of a result
@@ -55,31 +55,31 @@ def end_with(pipe):
     os._exit(1)
 
 
-def work(pipe, master, entry, limits, launcher):
+def work(pipe, *task):
     """One submission, in a process of its own; whatever goes wrong is its own affair."""
     threading.Thread(target=end_with, args=[pipe], daemon=True).start()
+    _, entry, limits, *_ = task
     bounded(limits.grader_mb)
     try:
-        result = judge.grade_submission(master, entry, limits, launcher)
+        result = judge.grade_submission(*task)
     except BaseException as error:
-        result = not_marked(
-            entry[0], f"{type(error).__name__}: {error}"[:300], traceback.format_exc()
-        )
+        why = f"{type(error).__name__}: {error}"[:300]
+        result = judge.result(entry[0], [FAILED, why], traceback.format_exc())
     result["log"] = result["log"][:LOG]
     with suppress(BrokenPipeError):  # it took too long: nobody waits for it any more
         pipe.send_bytes(json.dumps(result).encode("utf-8", "replace"))
 
 
-def not_marked(student, reason, log=""):
+def not_marked(student, reason):
     """The result of a submission that could not be marked."""
-    return {"student": student, "file": "", "scores": {}, "messages": {}, "answers": {},
-            "flags": reading.cut([FAILED, reason]), "log": log}  # fmt: skip
+    return judge.result(student, [FAILED, reason])
 
 
-def supervised(context, master, entry, limits, launcher):
+def supervised(context, *task):
     """The result of `work`, or why there is none."""
+    _, entry, limits, *_ = task
     ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=work, args=(theirs, master, entry, limits, launcher))
+    child = context.Process(target=work, args=(theirs, *task))
     try:
         child.start()
     except (EOFError, OSError) as error:  # no memory or no processes left on this machine
@@ -121,12 +121,13 @@ def grade(name, folder, out, masters_folder, limits, jobs=2, launcher=sandbox.Bu
     fingerprints = {entry[0]: judge.fingerprint(path, entry[1], limits) for entry in entries}
     results = {s: r for s, f in fingerprints.items() if (r := report.remembered(out, s, f))}
     start_student = launcher(limits, sandbox.font_cache(out / "fonts"))
+    gallery = out / by_hand.PICTURES
     context = get_context("forkserver")
     # what everyone is given is imported once, not for each submission
     context.set_forkserver_preload([judge.__name__, *masters.imported(master.given)])
     with ThreadPoolExecutor(jobs) as pool:
         futures = [
-            pool.submit(supervised, context, master, entry, limits, start_student)
+            pool.submit(supervised, context, master, entry, limits, start_student, gallery)
             for entry in entries if entry[0] not in results
         ]  # fmt: skip
         bar = {"total": len(futures), "unit": "submission", "disable": None}

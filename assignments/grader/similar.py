@@ -42,7 +42,7 @@ def pairs(codes, given, least):
 def report(given, results):
     """Write `similar.html`, and say how many pairs share at least `given.similar` of their code."""
     master = masters.read(given.masters / f"{given.name}.md")
-    codes = {student: result.get("code", "") for student, result in results.items()}
+    codes = {student: result["code"] for student, result in results.items()}
     public = [c.source for c in master.student.cells if c.cell_type == "code"]
     found = pairs(codes, public, given.similar)
     parts = [f"<p>{len(found)} pairs share at least {given.similar:.0%} of their own code.</p>"]

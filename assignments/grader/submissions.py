@@ -55,7 +55,8 @@ def owner(name):
         late = ["late, as Canvas says"] if found["late"] else []
         return found["name"] or found["id"], found["id"], late
     if found := MOODLE.fullmatch(name):
-        return found["name"], found["id"], []
+        hidden = found["name"] == "Participant"  # Moodle's word where names are not shown
+        return f"Participant {found['id']}" if hidden else found["name"], found["id"], []
     return name, "", []
 
 

@@ -103,7 +103,7 @@ def proof_in_a_code_cell(notebook, master):
 @case(FULL)
 def photographed_proof(notebook, master):
     cell = cell_of(notebook, "2a")
-    cell.source, cell.attachments = "![](p.jpg)", {"p.jpg": {"image/jpeg": "/9j/4AAQphoto="}}
+    cell.source, cell.attachments = "![](p.jpg)", {"p.jpg": {"image/jpeg": "/9j/4AAQphot"}}
 
 
 @case(FULL)

@@ -1,11 +1,15 @@
 """The page for marking by hand, in a browser: what was touched is saved, nothing else."""
 
+import base64
 import csv
+import json
+import os
 from types import SimpleNamespace
 
 import pytest
 
-from assignments.grader import by_hand
+from assignments.grader import by_hand, judge, report, run, sandbox
+from assignments.grader.check import solved
 from machine import new_tab
 
 Q = SimpleNamespace(id="2a", points=6.0, manual=True, answer="model", rubric="*Rubric.*")
@@ -22,8 +26,8 @@ def tab(browser):
 def opened(tab, folder, marks):
     """The page as one run writes it, in the same browser as before."""
     results = [
-        {"student": student, "points": {"2a": mark}, "comments": {"2a": comment} if comment else {},
-         "answers": {"2a": "<p>proof</p>"}}
+        judge.result(student, [], points={"2a": mark}, answers={"2a": "<p>proof</p>"},
+                     comments={"2a": comment} if comment else {})
         for student, (mark, comment) in marks.items()
     ]  # fmt: skip
     by_hand.pages(folder, MASTER, results)
@@ -66,3 +70,38 @@ def test_answers_are_split_among_people(tab, tmp_path):
     shown = [box.text_content()[:9] for box in tab.locator("section:visible").all()]
     assert shown == ["student 1", "student 4"]
     assert tab.text_content("#left") == "2 left"
+
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="  # noqa: E501
+
+
+def test_photographs_are_files_beside_the_page(tab, master, tmp_path):
+    """Eight large ones in a notebook that lost its ids, so that each question shows them all: the
+    result and the page stay small, and the files are there once. Without them it is marked again.
+    """
+    photos = [base64.b64decode(PIXEL) + os.urandom(4_000_000) for _ in range(8)]
+    data = [base64.b64encode(photo).decode() for photo in photos]
+    book = solved(master)
+    book.cells = [cell for cell in book.cells if cell.cell_type == "markdown"]
+    for cell in book.cells:
+        cell.metadata = {}
+    book.cells[-1].attachments = {f"{i}.png": {"image/png": text} for i, text in enumerate(data)}
+    (tmp_path / "ada.ipynb").write_text(json.dumps(book))
+    gallery, entry = tmp_path / by_hand.PICTURES, ("ada", tmp_path / "ada.ipynb", [])
+    result = judge.grade_submission(master, entry, sandbox.Limits(), None, gallery)
+    assert "metadata lost" in result["flags"]
+    assert {q: len(result["pictures"][q]) for q in ("2a", "3c")} == {"2a": 8, "3c": 8}
+    assert sorted(f.read_bytes() for f in gallery.iterdir()) == sorted(photos)
+    assert len(json.dumps(result)) < 20_000 < run.LARGEST
+    marked = {"points": {"2a": None, "3c": None}, "comments": {}}
+    by_hand.pages(tmp_path, master, [result | marked])
+    page = tmp_path / "by-hand" / "2a.html"
+    assert page.stat().st_size < 50_000
+    tab.goto(f"file://{page}")
+    for picture in tab.locator("img").all():
+        picture.scroll_into_view_if_needed()
+        tab.wait_for_function("(one) => one.naturalWidth === 1", arg=picture.element_handle())
+    report.remember(tmp_path, result, "as it was")
+    assert report.remembered(tmp_path, "ada", "as it was") == result
+    next(gallery.iterdir()).unlink()
+    assert report.remembered(tmp_path, "ada", "as it was") is None

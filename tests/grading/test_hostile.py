@@ -178,14 +178,17 @@ def test_proofs_reach_the_marker(run):
     """In added cells, in cells turned into code, as photographs, as text that can't be typeset."""
     page = (run[2] / "by-hand" / "2a.html").read_text()
     assert "second cell." in page and "turned into code" in page
-    assert '<img alt="pictures in the answer" src="data:image/jpeg;base64,/9j/4AAQphoto=">' in page
+    (photo,) = run[0]["photographed_proof"]["pictures"]["2a"]
+    assert f'<img alt="pictures in the answer" loading="lazy" src="pictures/{photo}">' in page
     assert "BEGIN SOLUTION" not in page and "1 point: the density" in page
     assert "<pre>_a*_a*_a*" in page and page.count("<section>") == len(run[0])
 
 
 def test_names_of_public_tests_can_be_plotted(run):
     assert "plotted 6" in log(run[2], "plots_and_names_of_tests")
-    assert "data:image/png;base64,iVBOR" in (run[2] / "by-hand" / "3c.html").read_text()
+    (plot,) = run[0]["plots_and_names_of_tests"]["pictures"][""]
+    assert f'src="pictures/{plot}"' in (run[2] / "by-hand" / "3c.html").read_text()
+    assert (run[2] / "by-hand" / "pictures" / plot).read_bytes()[:4] == b"\x89PNG"
 
 
 def test_grades_table(run, master):

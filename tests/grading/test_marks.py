@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from assignments.grader import files, marks, report, run, summary
+from assignments.grader import files, judge, marks, report, run, summary
 
 Q = [SimpleNamespace(id="2a", points=6.0, manual=True, answer="$y^2$", rubric="", given=""),
      SimpleNamespace(id="1a", points=2.0, manual=False, given="x = 1 < 2")]  # fmt: skip
@@ -13,9 +13,8 @@ STUDENTS = ["0012345", "ada", "ben", "=cmd"]
 
 
 def result(student, **changes):
-    return {"student": student, "file": "a.ipynb", "scores": {"2a": None, "1a": 2.0},
-            "messages": {}, "answers": {"2a": "<p>mine</p>"}, "flags": [], "log": "",
-            **changes}  # fmt: skip
+    known = {"scores": {"2a": None, "1a": 2.0}, "answers": {"2a": "<p>mine</p>"}}
+    return judge.result(student, [], **{"file": "a.ipynb", **known, **changes})
 
 
 def run_once(out, students=STUDENTS, options=run.Options(now=0.0), **changes):  # noqa: B008
@@ -102,6 +101,19 @@ def test_marks_in_grades_csv_count_once_and_conflicts_show(tmp_path):
         read(tmp_path)
 
 
+def test_a_mark_is_deleted_in_both_tables_or_not_at_all(tmp_path):
+    table(tmp_path, "ada,5,6,", "ben,3,6,")
+    run_once(tmp_path)
+    (tmp_path / "grades.csv").write_text("student,2a,1a\nada,,2\nben,3,2\n")
+    with pytest.raises(ValueError, match="2a, ada: deleted in grades.csv, 5 in by-hand/2a.csv"):
+        read(tmp_path)
+    table(tmp_path, "ada,,6,", "ben,3,6,")
+    run_once(tmp_path)
+    assert read(tmp_path)["ada"] == (None, "") and read(tmp_path)["ben"] == (3.0, "")
+    (tmp_path / "grades.csv").write_text("student,1a\nada,2\nben,2\n")
+    assert read(tmp_path)["ben"] == (3.0, ""), "a column that is left out deletes nothing"
+
+
 CHANGES = "student,points,of,comment,before,comment before"
 
 
@@ -176,6 +188,21 @@ def test_numbers_and_accents_match(row):
     assert files.Names(["7", "07"]).find("007") is None, "two could be meant"
 
 
+def test_names_of_the_list_of_students_match():
+    """Moodle's folders have the name in front, not the number."""
+    roster = {"0012": "Jane Doe", "13": "Kim Li", "14": "Kim Li", "15": "", "16": "0012"}
+    found = files.Names(roster)
+    assert [found.find(name) for name in ("jane doe", "12", "13", "Kim Li", "")] == [
+        "0012", "0012", "13", None, None,
+    ]  # fmt: skip
+    results = [result(name) for name in ("Jane Doe", "13")]
+    for each in results:
+        each["points"], each["total"] = {q.id: 1 for q in Q}, 1
+    nothing = SimpleNamespace(aside=[])
+    text = "".join(summary.parts(MASTER, results, roster, nothing))
+    assert "Missing (3)" in text and "Not on the list of students (0)" in text
+
+
 def test_a_folder_of_results_belongs_to_one_assignment(tmp_path):
     report.claim(tmp_path, "laplace")
     report.claim(tmp_path, "laplace")
@@ -188,7 +215,6 @@ def test_a_spoiled_result_is_made_again(tmp_path, text):
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "ada.json").write_text(text)
     assert report.remembered(tmp_path, "ada", "x") is None
-    assert report.seconds(tmp_path) == 0
 
 
 def test_feedback_summary_and_imports(tmp_path):

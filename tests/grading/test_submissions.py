@@ -79,6 +79,13 @@ def test_names_of_moodle(tmp_path):
     }
 
 
+def test_moodle_without_names(tmp_path):
+    for number in (1234, 1235):
+        put(tmp_path / f"Participant_{number}_assignsubmission_file_" / "laplace.ipynb")
+    expected = {f"Participant {number}": ("laplace.ipynb", []) for number in (1234, 1235)}
+    assert found(tmp_path) == expected
+
+
 def test_other_formats_are_read(tmp_path, master):
     book = solved(master)
     nbformat.write(nbformat.from_dict(book), tmp_path / "plain.ipynb")
@@ -136,7 +143,7 @@ def test_formulas_of_model_answers_need_nothing_else(monkeypatch, tmp_path):
 def test_attached_pictures_are_checked():
     cell = {"attachments": {"a": {"image/png": "iVBO"}, "b": {"image/svg+xml": "PHN2Zz4="},
                             "c": {"image/png": '"><script>'}, "d": 5}}  # fmt: skip
-    assert reading.attached(cell) == (["data:image/png;base64,iVBO"], 2)
+    assert reading.attached(cell) == ([("png", b"\x89PN")], 2)
 
 
 def test_similar_code_is_found_with_other_names():
