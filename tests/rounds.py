@@ -1,4 +1,4 @@
-"""Random adaptive compositions for property tests: trees of kernels, and exact tails of coins."""
+"""Random adaptive compositions: trees of kernels; exact tails; the worst law of one round."""
 
 import math
 
@@ -6,6 +6,7 @@ import numpy as np
 from scipy.stats import binom
 
 import dpnotes as dp
+from boxes import exprel, log
 from dpnotes.chapters import composition
 from strategies import close_laws
 
@@ -81,3 +82,18 @@ def optimal(epsilon, k, target):
     """The least delta at `target` of each row."""
     rows = zip(epsilon, k, target, strict=True)
     return np.array([composition.optimal_delta(e, n, t) for e, n, t in rows])
+
+
+def largest_cumulant(x):
+    """The largest log E exp(lam (X - E X)) of all X in an interval of length w, x = lam w.
+
+    It is log(1 + p (e^x - 1)) - p x, of a coin, concave in p, where its slope in p is 0.
+    """
+    return log(exprel(x)) + 1 / exprel(x) - 1
+
+
+def falling_tail(values, weights):
+    """The values of every row, falling, and P(value >= this one)."""
+    order = np.argsort(-values, axis=-1)
+    falling = np.take_along_axis(values, order, -1)
+    return falling, np.take_along_axis(weights, order, -1).cumsum(-1)

@@ -10,6 +10,7 @@ import dpnotes as dp
 from boxes import PI, cosh, exp, exprel, for_all, log, log1p, root
 from dpnotes.chapters import tail_bounds
 from evidence import at_most, claim, equal, holds, must_fail, slip
+from rounds import falling_tail, largest_cumulant
 
 
 def finite_variables(rng, count, size=5):
@@ -252,14 +253,6 @@ def test_the_least_sigma_of_any_law_bounds_its_variance_and_its_tail(share, boun
     )
 
 
-def largest_cumulant(x):
-    """The largest log E exp(lam (X - E X)) of all X in an interval of length w, x = lam w.
-
-    It is log(1 + p (e^x - 1)) - p x, of a coin, concave in p, where its slope in p is 0.
-    """
-    return log(exprel(x)) + 1 / exprel(x) - 1
-
-
 @claim("U-subgaussian-bounded")
 def test_hoeffdings_lemma_everywhere():
     for_all(
@@ -283,13 +276,6 @@ def test_means_of_coins_are_subgaussian_everywhere():
         touch=4 * (0,),
         too_low=[lambda x: x * x / 2.001, lambda x: x * x / 18],
     )
-
-
-def falling_tail(values, weights):
-    """The values of every row, falling, and P(value >= this one)."""
-    order = np.argsort(-values, axis=-1)
-    falling = np.take_along_axis(values, order, -1)
-    return falling, np.take_along_axis(weights, order, -1).cumsum(-1)
 
 
 @claim(
@@ -384,9 +370,6 @@ def test_bretagnolle_and_huber_for_coins_everywhere():
 
 
 def test_extreme_arguments_give_bounds():
-    for value in (
-        tail_bounds.chernoff_kl(0.9, 1e9, 0.1),
-        tail_bounds.chernoff(1.1, lambda t: math.log(0.75 + 0.25 * math.exp(t)) if t < 700 else t),
-    ):
-        assert 0 < value <= 5e-324
+    coin = tail_bounds.chernoff(1.1, lambda t: math.log(0.75 + math.exp(t) / 4) if t < 700 else t)
+    assert 0 < coin <= 5e-324 and 0 < tail_bounds.chernoff_kl(0.9, 1e9, 0.1) <= 5e-324
     assert tail_bounds.chernoff_kl(0.1, 1e9, 0.1) == 1.0

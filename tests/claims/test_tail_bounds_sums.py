@@ -6,17 +6,10 @@ import mpmath
 import numpy as np
 from scipy import stats
 
-from boxes import cosh, exp, exprel, for_all, log, log1p, sinh
+from boxes import cosh, exp, for_all, log1p, sinh
 from dpnotes.chapters import tail_bounds
 from evidence import at_most, claim, equal, holds, must_fail, slip
-
-
-def largest_cumulant(x):
-    """The largest log E exp(lam (X - E X)) of all X in an interval of length w, x = lam w.
-
-    It is log(1 + p (e^x - 1)) - p x, of a coin, concave in p, where its slope in p is 0.
-    """
-    return log(exprel(x)) + 1 / exprel(x) - 1
+from rounds import falling_tail, largest_cumulant
 
 
 @claim("T-13")
@@ -42,10 +35,6 @@ def test_additive_chernoff_bound_everywhere():
         touch=4 * (0,),
         too_low=[lambda t: exp(-2.001 * t * t)],
     )
-
-
-def mean(values, weights):
-    return (values * weights).sum(-1)
 
 
 def sum_law(laws):
@@ -145,13 +134,6 @@ def test_a_step_of_azuma_and_hoeffding_everywhere():
         touch=4 * (0,),
         too_low=[lambda t: exp(-2.001 * t * t)],
     )
-
-
-def falling_tail(values, weights):
-    """The values of every row, falling, and P(value >= this one)."""
-    order = np.argsort(-values, axis=-1)
-    falling = np.take_along_axis(values, order, -1)
-    return falling, np.take_along_axis(weights, order, -1).cumsum(-1)
 
 
 def grow(rng, trees, depth, law):
@@ -284,11 +266,6 @@ def test_no_gambler_beats_azuma(bound):
         ends = 2 * heads - k
         equal(best[ends * m], arrive, rtol=1e-9)
         at_most(best[ends * m], 2 * stats.binom.sf(heads - 1, k, 0.5))
-
-
-def tail(values, weights, thresholds):
-    """P(X >= each threshold), for every row."""
-    return (weights[:, None, :] * (values[:, None, :] >= thresholds[:, :, None])).sum(-1)
 
 
 @claim("X-chernoff-sharp", of=1.0, wrong=[1.02, 8.0])
