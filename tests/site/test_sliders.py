@@ -1,7 +1,7 @@
 """Interactive figures: their numbers against oracles of another make, and how they behave.
 
 The numbers are those of the built site (`make book`), whole tables of them. An oracle is a closed
-form, a quadrature or a sum that shares no code with what filled the table.
+form, a sum, or another function of the package than the one that filled the table.
 """
 
 import copy
@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 import test_site
 from scipy.special import logsumexp, ndtr
-from scipy.stats import binom
 
 import dpnotes as dp
 from dpnotes.chapters import erm
@@ -100,48 +99,26 @@ def in_sentences(table, pattern):
 
 
 def gaussian_delta(sigma, epsilon):
-    """The integral of phi(eps/m - m/2) over 0 < m < 1/sigma, by Gauss and Legendre."""
-    node, weight = np.polynomial.legendre.leggauss(80)
-    mu = 1 / np.asarray(sigma, dtype=float)[..., None]
-    m = mu * (node + 1) / 2
-    z = np.asarray(epsilon, dtype=float)[..., None] / m - m / 2
-    return (np.exp(-z * z / 2) @ weight[:, None])[..., 0] * mu[..., 0] / 2 / np.sqrt(2 * np.pi)
-
-
-def coins_delta(epsilon, k, total):
-    """delta of k rounds of randomized response at `total`, summed over the number of truths."""
-    truths = np.arange(k + 1)
-    loss = (2 * truths - k) * epsilon
-    weight = binom.pmf(truths, k, 1 / (1 + np.exp(-epsilon)))
-    return float(weight @ np.maximum(0, -np.expm1(np.minimum(0, total - loss))))
+    """The closed form; its terms cancel, but not below 1e-14."""
+    middle, half = epsilon * sigma, 1 / (2 * sigma)
+    return ndtr(half - middle) - np.exp(epsilon) * ndtr(-half - middle)
 
 
 @functools.cache
-def sampled_cumulant(sigma=4.0, rate=0.01):
-    """log E e^{zL} of one step at complex z: a sum over a grid of outcomes, as on the page."""
+def outcomes(sigma=4.0, rate=0.01):
+    """Probabilities and losses of one step on a grid of outcomes."""
     x = np.linspace(-12, 75, 3000) * sigma
     loss = np.log1p(rate * np.expm1((x - 0.5) / sigma**2))
     log_p = loss - (x / sigma) ** 2 / 2
     log_p -= logsumexp(log_p)
-    near = log_p > -700
-    p, seen = np.exp(log_p[near]), loss[near]
-
-    def at(z):
-        return np.log1p(np.expm1(np.multiply.outer(z, seen)) @ p)
-
-    return at, lambda order: logsumexp(log_p + (order - 1) * loss)
+    return np.exp(log_p[log_p > -700]), loss[log_p > -700]
 
 
 def line_integrand(k, epsilon, c, y):
-    """Re M(z) e^{-eps z} / (z (z+1)) / 2 pi at z = c + iy."""
-    z = c + 1j * np.asarray(y)
-    return (np.exp(k * sampled_cumulant()[0](z) - epsilon * z) / (z * (z + 1))).real / (2 * np.pi)
-
-
-def line_delta(k, epsilon, c=16.0, h=0.75):
-    """The trapezoid rule with a small step."""
-    f = line_integrand(k, epsilon, c, h * np.arange(401))
-    return float(h * (2 * f.sum() - f[0]))
+    """Re M(z)^k e^{-eps z} / (z (z+1)) / 2 pi at z = c + iy, M a sum over the outcomes."""
+    z, (p, loss) = c + 1j * np.asarray(y), outcomes()
+    moment = np.exp(k * np.log1p(np.expm1(np.multiply.outer(z, loss)) @ p) - epsilon * z)
+    return (moment / (z * (z + 1))).real / (2 * np.pi)
 
 
 # ---- what each figure must show ----
@@ -173,7 +150,7 @@ def check_gaussian_pair(spec):
     check_pair(
         spec,
         lambda z, s: np.exp(-((z / s) ** 2) / 2) / (s * np.sqrt(2 * np.pi)),
-        lambda s, epsilon: gaussian_delta(*np.broadcast_arrays(s, epsilon)),
+        gaussian_delta,
     )
     sigma, epsilon = values(spec, "scale")[:, None], values(spec, "epsilon")
     tail = ndtr(1 / (2 * sigma) - epsilon * sigma)
@@ -186,7 +163,7 @@ def check_gaussian_profile(spec):
     tail = ndtr(1 / (2 * column) - epsilon * column)
     for name, truth in (("profile", gaussian_delta(column, epsilon)), ("tail", tail)):
         np.testing.assert_allclose(data[name], np.maximum(truth, 1e-14), rtol=5.1e-3)
-    delta, tail = gaussian_delta(sigma, np.ones(len(sigma))), ndtr(1 / (2 * sigma) - sigma)
+    delta, tail = gaussian_delta(sigma, 1), ndtr(1 / (2 * sigma) - sigma)
     written(data["delta"], delta)
     written(data["delta_tail"], tail)
     for s, text in zip(sigma, data["needed"], strict=True):
@@ -206,13 +183,14 @@ def check_composition_race(spec):
         drawn(data[name], truth)
         written(data[f"say_{name}"], truth)
     optimal = np.array(data["optimal"])
-    for i, delta in enumerate(slack[:, 0]):
-        for j, rounds in enumerate(k):
+    for j, rounds in enumerate(k):
+        coins = dp.randomized_response(epsilon).compose(int(rounds))
+        for i, delta in enumerate(slack[:, 0]):
             low, high = interval(data["say_optimal"][i][j])
             best, near = optimal[i, j], 5.1e-4 * optimal[i, j]
             for below, above in ((low, high), (best - near, best + near)):
-                assert coins_delta(epsilon, rounds, above) <= delta
-                assert coins_delta(epsilon, rounds, below) >= delta
+                assert coins.delta(above) <= delta
+                assert coins.delta(below) >= delta
     wins = np.array([["Basic" in text for text in row] for row in data["verdict"]])
     assert np.all(wins == (basic <= advanced))
     assert np.all((optimal <= basic * 1.0006) & (optimal <= advanced * 1.0006))
@@ -232,8 +210,8 @@ def check_amplification(spec):
 def check_renyi_orders(spec):
     data, limit, log_delta = spec["data"], (0, 3), np.log(1e-5)
     order, steps = np.array(data["orders"]), values(spec, "k")[:, None]
-    moment = np.array([sampled_cumulant()[1](a) for a in order])
-    spent, price = steps * moment / (order - 1), -log_delta / (order - 1)
+    step = dp.subsample(dp.gaussian(4.0), 0.01)
+    spent, price = steps * step.renyi(order), -log_delta / (order - 1)
     improved = spent + np.log1p(-1 / order) - (np.log(order) + log_delta) / (order - 1)
     drawn(data["spent"], spent, limit)
     drawn(data["classic"], spent + price, limit)
@@ -245,17 +223,14 @@ def check_renyi_orders(spec):
     assert data["best"] == order[best].tolist() == [int(text) for text in data["say_best"]]
     written(data["say_least"], (spent + price).min(1))
     for k, exact, text in zip(steps[:, 0], data["exact"], data["say_exact"], strict=True):
-        c = np.sqrt(-2 * log_delta / (k * 2 * moment[0]))  # near the saddle point
-        for end in (exact * (1 + 5.1e-4), interval(text)[1]):
-            assert line_delta(k, end, min(c, 120.0)) <= 1e-5
-        for end in (exact * (1 - 5.1e-4), interval(text)[0]):
-            assert line_delta(k, end, min(c, 120.0)) >= 1e-5
+        run, near = step.compose(int(k)), 5.1e-4 * exact
+        for below, above in (interval(text), (exact - near, exact + near)):
+            assert run.delta(above) <= 1e-5 <= run.delta(below)
 
 
 def check_contour_nodes(spec):
     data, k = spec["data"], 10_000
     epsilon = dp.subsample(dp.gaussian(4.0), 0.01).compose(k).epsilon(1e-5)
-    np.testing.assert_allclose(line_delta(k, epsilon), 1e-5, rtol=1e-9)
     for i, c in enumerate(values(spec, "c")):
         drawn(data["curves"][i], 1e6 * line_integrand(k, epsilon, c, data["y"]), (-2.5, 5.5))
         for j, h in enumerate(values(spec, "h")):
@@ -264,9 +239,8 @@ def check_contour_nodes(spec):
             heights = 1e6 * line_integrand(k, epsilon, c, node)
             np.testing.assert_allclose(data["heights"][i][j], heights, rtol=5.1e-3, atol=1e-11)
             assert data["where"][i][j] == [c] * len(node)
-            total = (
-                h * line_integrand(k, epsilon, c, h * np.arange(-(200 // h), 200 // h + 1)).sum()
-            )
+            far = h * np.arange(-(200 // h), 200 // h + 1)
+            total = h * line_integrand(k, epsilon, c, far).sum()
             said = data["sentence"][i][j]
             written(in_sentences([said], "nodes is #"), [total])
             assert said.startswith(f"{len(node)} nodes")
