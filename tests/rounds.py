@@ -8,6 +8,7 @@ from scipy.stats import binom
 import dpnotes as dp
 from boxes import exprel, log
 from dpnotes.chapters import composition
+from evidence import at_most, equal, holds
 from strategies import close_laws
 
 
@@ -97,3 +98,14 @@ def falling_tail(values, weights):
     order = np.argsort(-values, axis=-1)
     falling = np.take_along_axis(values, order, -1)
     return falling, np.take_along_axis(weights, order, -1).cumsum(-1)
+
+
+def four_conditions(p, q, epsilon, e, f, mass):
+    """Events of this mass, e below p and f below q, are within e^epsilon of each other."""
+    at_most(e, p, atol=1e-15)
+    at_most(f, q, atol=1e-15)
+    at_most(e, np.exp(epsilon) * f, atol=1e-15)
+    at_most(f, np.exp(epsilon) * e, atol=1e-15)
+    equal(e.sum(-1), mass, atol=1e-14)
+    equal(f.sum(-1), mass, atol=1e-14)
+    holds((e >= 0) & (f >= 0))

@@ -147,9 +147,7 @@ def test_stability_of_gaussian_answers(exact):
     equal(gaussian_tv(50.0), 1 / (ROOT * 50.0), rtol=1e-4)  # no smaller constant
     for sigma, k in ((0.7, 1), (3.0, 10), (40.0, 1000)):  # k answers: the exact accountant
         equal(
-            gaussian_tv(sigma, 1.0, k),
-            dp.gaussian(sigma).compose(k).delta(epsilon=0.0),
-            rtol=1e-9,
+            gaussian_tv(sigma, 1.0, k), dp.gaussian(sigma).compose(k).delta(epsilon=0.0), rtol=1e-9
         )
     wrong = np.linspace(0.17, 0.9, 50)  # m sigma, where the printed root fails
     holds(1 / np.sqrt(2 * np.pi * wrong) < gaussian_tv(wrong))
@@ -205,7 +203,7 @@ def overfit_exactly(eta, m, n):
     "S-generalization",
     of=1.0,
     wrong=[
-        0.99,  # the analyst who asks "are you in the sample?" attains it
+        0.99  # the analyst who asks "are you in the sample?" attains it
     ],
 )
 def test_a_stable_choice_generalises_in_the_mean(factor):
@@ -265,14 +263,7 @@ def test_a_stable_choice_generalises_for_almost_every_sample():
     equal(stable_error(0.0, 50, deltas), np.sqrt(np.log(2 / deltas) / 100))
 
 
-@claim(
-    "S-generalization",
-    of=(0.25, 1.25),
-    wrong=[
-        (0.24, 1.25),
-        (0.25, 0.95),
-    ],
-)
+@claim("S-generalization", of=(0.25, 1.25), wrong=[(0.24, 1.25), (0.25, 0.95)])
 def test_one_run_on_one_sample(fixed, slope):
     rng = np.random.default_rng(6)
     for _ in range(25):
@@ -292,14 +283,7 @@ def noise_for_error(tau, k, m, delta):
     return k / (ROOT * m * adaptive.stability_for_error(tau, m, delta))
 
 
-@claim(
-    "S-sigma-tv",
-    of=(1 / np.sqrt(np.pi), 2.1),
-    wrong=[
-        (0.58, 2.1),
-        (1 / np.sqrt(np.pi), 1.1),
-    ],
-)
+@claim("S-sigma-tv", of=(1 / np.sqrt(np.pi), 2.1), wrong=[(0.58, 2.1), (1 / np.sqrt(np.pi), 1.1)])
 def test_noise_for_an_error(low, high):
     rng = np.random.default_rng(7)
     tau, k, m, delta, luck = analysis_settings(rng, 20_000)

@@ -198,24 +198,21 @@ def test_thresholdout_draws_what_it_says():
         must_fail(check, *wrong)
 
 
-@claim("S-adaptive-dp")
-def test_threads_that_ask_at_once_share_one_budget():
-    class Bare(adaptive.Thresholdout):
-        def answer(self, training, holdout):
-            return self._answer(np.array(training), np.array(holdout))
+class Bare(adaptive.Thresholdout):
+    def answer(self, training, holdout):
+        return self._answer(np.array(training), np.array(holdout))
 
+
+@claim("S-adaptive-dp", of=adaptive.Thresholdout, wrong=[Bare])
+def test_threads_that_ask_at_once_share_one_budget(kind):
     class Slow(np.ndarray):
         def __gt__(self, other):
             return slowly(np.array(self) > other)
 
-    def check(kind):
-        oracle = kind(0.1, 0.001, 3, rng=np.random.default_rng(23))
-        oracle._left = oracle._left.view(Slow)
-        told = together(lambda: oracle.answer([[0.9]], [[0.1]]).item())
-        equal(np.sum(~np.isnan(told)), 3)
-
-    check(adaptive.Thresholdout)
-    must_fail(check, Bare)
+    oracle = kind(0.1, 0.001, 3, rng=np.random.default_rng(23))
+    oracle._left = oracle._left.view(Slow)
+    told = together(lambda: oracle.answer([[0.9]], [[0.1]]).item())
+    equal(np.sum(~np.isnan(told)), 3)
 
 
 def test_the_quadrature_of_the_tests_is_right():

@@ -11,6 +11,7 @@ import dpnotes as dp
 from boxes import exp, for_all
 from dpnotes.chapters import approximate_dp, gaussian
 from evidence import at_most, claim, equal, holds, must_fail, slip
+from rounds import four_conditions
 from strategies import close_laws
 
 
@@ -65,7 +66,7 @@ def both_ways(function, p, q, epsilon):
     "T-0",
     of=dp.hockey_stick,
     wrong=[
-        lambda p, q, e: (p - np.exp(e) * q).max(-1).clip(0),  # single outcomes only
+        lambda p, q, e: (p - np.exp(e) * q).max(-1).clip(0)  # single outcomes only
     ],
 )
 def test_the_definition_over_all_events_is_one_sum(delta_of):
@@ -111,9 +112,7 @@ def test_delta_is_at_most_the_tail(tail):
         p, q = pairs(8)
         at_most(dp.hockey_stick(p, q, epsilon), tail(p, q, epsilon), atol=1e-15)
         at_most(
-            both_ways(dp.hockey_stick, p, q, epsilon),
-            both_ways(tail, p, q, epsilon),
-            atol=1e-15,
+            both_ways(dp.hockey_stick, p, q, epsilon), both_ways(tail, p, q, epsilon), atol=1e-15
         )
     for epsilon in EPSILONS:  # the area is the weighted integral of the tail
         p, q = pairs(9, count=500)
@@ -236,10 +235,7 @@ def test_a_loss_well_above_epsilon_is_rare():
 
     u = np.e / (1 + np.e)
     p, q = np.array([u, 1 - u]), np.array([1 - u, u])
-    left, right = (
-        approximate_dp.privacy_loss_tail(p, q, 2.0),
-        rare(1.0, 0.0, 2.0),
-    )
+    left, right = (approximate_dp.privacy_loss_tail(p, q, 2.0), rare(1.0, 0.0, 2.0))
     assert left == right == 0.0
     slip(
         "T-3",
@@ -311,16 +307,6 @@ def test_conditioning_on_sets_of_outcomes():
         f"but $p \\le q$ only on an event of $p$-probability {best:.3f}, "
         f"less than 0.75, so C2 fails.",
     )
-
-
-def four_conditions(p, q, epsilon, e, f, mass):
-    at_most(e, p, atol=1e-15)
-    at_most(f, q, atol=1e-15)
-    at_most(e, np.exp(epsilon) * f, atol=1e-15)
-    at_most(f, np.exp(epsilon) * e, atol=1e-15)
-    equal(e.sum(-1), mass, atol=1e-14)
-    equal(f.sum(-1), mass, atol=1e-14)
-    holds((e >= 0) & (f >= 0))
 
 
 @claim("T-4")

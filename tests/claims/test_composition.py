@@ -11,7 +11,7 @@ import dpnotes as dp
 from boxes import exp, expm1, for_all, log, tanh
 from dpnotes.chapters import approximate_dp, composition
 from evidence import at_most, claim, equal, holds, must_fail, slip
-from rounds import approximate_tree, joint, pure_tree, trees
+from rounds import approximate_tree, four_conditions, joint, pure_tree, trees
 from strategies import close_laws
 
 
@@ -305,14 +305,7 @@ def test_events_given_every_past():
         for epsilon in (0.0, 0.3, 1.5):
             p, q = kernels
             delta = worst(p, q, epsilon).max()  # uniform in the history
-            e, f = construct(p, q, epsilon, delta)
-            holds((e >= 0) & (f >= 0))
-            at_most(e, p, atol=1e-15)
-            at_most(f, q, atol=1e-15)
-            at_most(e, np.exp(epsilon) * f, atol=1e-15)
-            at_most(f, np.exp(epsilon) * e, atol=1e-15)
-            equal(e.sum(-1), 1 - delta, atol=1e-14)
-            equal(f.sum(-1), 1 - delta, atol=1e-14)
+            four_conditions(p, q, epsilon, *construct(p, q, epsilon, delta), 1 - delta)
 
     def largest(p, q, epsilon, delta):  # the mass depends on the past
         return approximate_dp.conditioning_events(p, q, epsilon)

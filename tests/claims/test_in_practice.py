@@ -134,7 +134,7 @@ def data(seed, rows, count=25):
     "X-fixed-size",
     of=2.0,
     wrong=[
-        1.0,  # the clipping norm is not the sensitivity
+        1.0  # the clipping norm is not the sensitivity
     ],
 )
 def test_fixed_size_with_one_row_more(sensitivity):
@@ -213,7 +213,7 @@ def symmetrised_coin(odds, rate):
     "X-substitution-sampling",
     of=symmetrised_coin,
     wrong=[  # each direction by itself, and the worse of them
-        lambda odds, rate: dp.subsample(dp.randomized_response(np.log(odds)), rate),
+        lambda odds, rate: dp.subsample(dp.randomized_response(np.log(odds)), rate)
     ],
 )
 def test_adversaries_that_turn_the_direction_are_covered(family):
@@ -447,9 +447,7 @@ def test_groups_by_the_curve_and_exactly(weight):
     first, then = sticks(p, m, a), sticks(m, q, a)
     for i, j in product(range(4), repeat=2):
         at_most(
-            sticks(p, q, [a[i] * a[j]])[:, 0],
-            first[:, i] + weight(a[i]) * then[:, j],
-            atol=1e-14,
+            sticks(p, q, [a[i] * a[j]])[:, 0], first[:, i] + weight(a[i]) * then[:, j], atol=1e-14
         )
     epsilon = np.array([0.0, 0.2, 1.0, 2.5])
 
@@ -485,14 +483,7 @@ def test_rows_of_a_user_in_a_poisson_sample(count):
         at_most(0.93 * bound, sticks(p[0], q), atol=1e-5)
 
 
-@claim(
-    "X-group-sampled",
-    of=3,
-    wrong=[
-        2,
-        4,
-    ],
-)
+@claim("X-group-sampled", of=3, wrong=[2, 4])
 def test_enclosure_of_a_users_rows(rows):
     a = np.exp([0.0, 0.05, 0.4])
     # two rounds: all pairs of cells

@@ -121,7 +121,7 @@ def test_no_event_moves_the_odds_by_more_than_the_factor(factor):
     "X-post-processing",
     of=True,
     wrong=[
-        False,  # a map that looks at the data
+        False  # a map that looks at the data
     ],
 )
 def test_a_map_of_the_output_never_raises_epsilon_or_delta(same):
@@ -167,7 +167,7 @@ def test_replacing_costs_twice_adding():
     "F-randomized-response",
     of=lambda t, h: np.log1p(t / ((1 - t) * np.minimum(h, 1 - h))),
     wrong=[
-        lambda t, h: np.log1p(t / ((1 - t) * h)),  # only the answer yes
+        lambda t, h: np.log1p(t / ((1 - t) * h))  # only the answer yes
     ],
 )
 def test_the_coins_give_exactly_their_epsilon(epsilon):
@@ -310,14 +310,7 @@ def test_vote_and_histogram_sensitivities_by_search_over_neighbours(sensitivity)
         equal(moved, sensitivity(2, norm))
 
 
-@claim(
-    "U-sensitivity-examples",
-    of=np.sqrt(2),
-    wrong=[
-        1.4,
-        2.0,
-    ],
-)
+@claim("U-sensitivity-examples", of=np.sqrt(2), wrong=[1.4, 2.0])
 def test_gram_sensitivities(limit):
     rng = np.random.default_rng(14)
     for d in (2, 3, 8):

@@ -194,11 +194,7 @@ def test_the_expansion_of_laplace_everywhere():
     )
 
 
-@claim(
-    "U-rdp-laplace",
-    of=laplace,
-    wrong=[lambda scale, alpha: laplace(scale, alpha + 1)],
-)
+@claim("U-rdp-laplace", of=laplace, wrong=[lambda scale, alpha: laplace(scale, alpha + 1)])
 def test_rdp_of_the_laplace_mechanism(curve):
     for scale in (0.1, 0.7, 3.0, 50.0):
         t = 1 / scale
@@ -285,11 +281,7 @@ def test_adaptive_composition_adds(total):
             one = randomized_response(epsilon, alpha)
             at_most(dp.renyi_divergence(*joint, alpha), total(one), rtol=1e-9)
     for k in (1, 7, 1000):
-        equal(
-            dp.gaussian(2.0).compose(k).renyi(ORDERS),
-            k * gaussian(2.0, ORDERS),
-            rtol=1e-12,
-        )
+        equal(dp.gaussian(2.0).compose(k).renyi(ORDERS), k * gaussian(2.0, ORDERS), rtol=1e-12)
 
 
 @claim("U-rdp-properties")

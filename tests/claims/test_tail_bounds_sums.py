@@ -215,8 +215,7 @@ def test_azuma_is_weaker_than_hoeffdings_bound():
     printed = math.exp(-((-1) ** 2) / 2)  # X constant, k = b = 1, t = -1
     assert 1 > printed
     slip(
-        "T-15",
-        f"X₀ = X₁, b = 1, t = −1: P(X₁ − X₀ ≥ −1) = 1, but exp(−t²/(2kb²)) = {printed:.4f}",
+        "T-15", f"X₀ = X₁, b = 1, t = −1: P(X₁ − X₀ ≥ −1) = 1, but exp(−t²/(2kb²)) = {printed:.4f}"
     )
 
 

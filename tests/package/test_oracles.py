@@ -204,7 +204,7 @@ def limited():
 
 
 def answered_right(query, limited):
-    verdict = limited(ask, query, NAMESPACE)
+    verdict = limited(ask, query, NAMESPACE) if ATTACK else ask(query, NAMESPACE)
     if ATTACK or Truth(query.parts).name in QUICK:
         try:
             limited(judge, verdict)
