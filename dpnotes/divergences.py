@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ._scipy import logsumexp
-from .accountant.law import gauss, log_ratio, mean_excess
+from .numerics import gauss, log_ratio, mean_excess
 from .checks import (
     Array, Few, Function, Laws, NonnegativeOrInf, Probability, Real, checked, refusal,
 )  # fmt: skip

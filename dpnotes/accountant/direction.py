@@ -18,7 +18,7 @@ from .tilts import Tilts, cumulant
 from .written import CLOSED, OneStep, Sums, is_short
 
 SHARP, WORSE = 1e-12, 10.0  # a line serves below SHARP, or below WORSE times the middle's error
-TRUSTED, USELESS = 0.5, 100.0  # above, Chernoff is asked, too; above, a line serves nobody else
+TRUSTED = 0.5  # above this error Chernoff's bounds are asked, too
 FAIR, TRIES = 1e-9, 4  # above this error another line is tried, TRIES times at most
 LEAST = 1e-290  # probabilities below are not told from 0
 
@@ -123,10 +123,9 @@ class Direction:
             answer[0] = np.maximum(answer[0], 1 - self._chernoff(-1, epsilon) - EPS)
             answer[1:3] = np.minimum(answer[1:3], self.chernoff_delta(epsilon))
         if limit == 0:  # a new line
-            own = float(error[middle])
-            limit = max(SHARP, WORSE * min(own, TRUSTED), own if own < USELESS else 0.0)
-            dear = getattr(tail, "pinch", 0.0) > 0  # a larger error is accepted to use it again
-            self._known = (side, tail, limit if dear else SHARP) if tail is not None else None
+            limit = max(SHARP, WORSE * min(float(error[middle]), TRUSTED))
+            known = side, tail, WORSE * error[middle], epsilon[middle]
+            self._known = known if tail is not None else None
         return error <= limit, answer
 
     def _tail_for(self, epsilon, middle):
@@ -134,10 +133,12 @@ class Direction:
         if self.written:
             return 1, self.written, 0.0
         if self._known:
-            side, tail, limit = self._known
-            _, _, below, above = tail.sums(epsilon[middle : middle + 1])
-            if (below + above)[0] <= limit:
-                return side, tail, limit
+            side, tail, limit, place = self._known
+            _, slope, below, above = tail.sums(epsilon[middle : middle + 1])
+            far, error = abs(epsilon[middle] - place), (below + above)[0]
+            beside = far <= max(tail.pinch, 0.1 / slope[0] if limit < TRUSTED else 0.0)
+            if error <= SHARP or (error <= limit and beside):
+                return side, tail, max(SHARP, min(limit, WORSE * TRUSTED))
         near, side = float(epsilon[middle]), 1
         start = self.tilts(1).saddle(epsilon=near)
         if start[2] > log(0.5):

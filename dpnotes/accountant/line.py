@@ -1,6 +1,6 @@
 """delta(epsilon) by the trapezoid rule along one vertical line, with its error bound.
 
-With M(z) = E exp(zL) of the total loss (Alghamdi et al. 2023, eq. 12; X-inversion):
+With M(z) = E exp(zL) of the total loss (Alghamdi et al. 2023, eq. 12; X-contour-inversion):
 
     delta(e)     =  (1/2 pi i) int M(z) e^(-ez) / (z (z+1)) dz    on Re z = c > 0,
     1 - delta(e) = -(1/2 pi i) int (the same)                     on Re z = c, -1 < c < 0.
@@ -25,7 +25,7 @@ over all periods is one over N nodes, with a kernel that is a geometric series: 
 
 from bisect import bisect_left
 from dataclasses import dataclass
-from math import ceil, exp, log, pi, sqrt
+from math import ceil, exp, isqrt, log, pi, sqrt
 
 import numpy as np
 
@@ -59,24 +59,22 @@ class Line:
     pinch: float  # eta, or 0
 
     def __post_init__(self):
-        """K(c) and its round-off; that of the sums at e = 0, and how much more a unit of e adds."""
+        """K(c) and its round-off; that of the sums at e = 0, and how much more a unit of e adds:
+        the angle y e is off by 2 EPS of itself."""
         self.side, self.c, self.y = self.tilts.side, float(self.z[0].real), self.z.imag
         self.cumulant, round_off = cumulant(self.parts, self.c)
         self.round_off = round_off + EPS * (16 + 8 * abs(self.cumulant))
         sizes = np.abs(self.kernels)
-        self._sizes = np.array([sizes @ (self.noise + 8 * EPS), EPS * (sizes @ self.y)])
+        width = isqrt(len(self.y) - 1) + 1
+        padding = (0, 0), (0, -len(self.y) % width)
+        self._square = np.pad(self.kernels, padding).reshape(len(self.kernels), -1, width)
+        self._sizes = np.array([sizes @ (self.noise + 10 * EPS), 2 * EPS * (sizes @ self.y)])
 
     def sums(self, epsilon):
         """For an array of e: log t(e), -d log t/de, and bounds (below, above) on what t may be
         off by, relative to it."""
         place, left = self._first_above(epsilon)
-        sums = np.empty((len(self.kernels), len(place)))
-        block = max(1, 1_000_000 // len(self.y))
-        for first in range(0, len(place), block):
-            some = slice(first, first + block)
-            turn = np.exp(np.multiply.outer(-1j * self.y, place[some]))
-            sums[:, some] = (self.kernels @ turn).real
-        flat, steep, *density = 2 * self.unit * sums
+        flat, steep, *density = 2 * self.unit * self._turned(place)
         value = np.maximum(flat - np.expm1(-left) * steep, 1e-290)
         slope = np.exp(-left) * np.abs(steep) / value
         front = self.cumulant - self.c * place
@@ -93,6 +91,20 @@ class Line:
             bias = exp(self.pinch**2 / 8) * (self.pinch**2 * most / value + error)
             below, above = (below + bias, above) if self.side > 0 else (below, above + bias)
         return front + np.log(value), slope, below, above
+
+    def _turned(self, place):
+        """The sums of kernels times e^(-iy place): with y = coarse + fine, as in ``phase_sums``,
+        exponentials are needed only along two sides of a square."""
+        many, rows, width = self._square.shape
+        found, h = np.empty((many, len(place))), self.y[min(1, len(self.y) - 1)]
+        block = max(1, 1_000_000 // (rows * many))
+        for first in range(0, len(place), block):
+            angle = -1j * h * place[first : first + block]
+            fine = np.exp(np.multiply.outer(np.arange(width), angle))
+            coarse = np.exp(np.multiply.outer(width * np.arange(rows), angle))
+            sums = (self._square.reshape(-1, width) @ fine).reshape(many, rows, -1)
+            found[:, first : first + block] = (sums * coarse).sum(axis=1).real
+        return found
 
     def _first_above(self, epsilon):
         """On a lattice: its first loss above e, and its distance from e."""
@@ -245,7 +257,7 @@ def _lattice_line(tilts, c, count, rivals, grid):
     first, spacing, slip = grid
     period = count * spacing
     z, value, noise = _integrand(tilts.parts, c, 2 * pi / period, count // 2 + 1)
-    noise += slip * z.imag
+    noise += slip * np.abs(z)
     one, other = -np.expm1(-z * spacing), -np.expm1(-(z + 1) * spacing)
     steep = tilts.side * value / other
     kernels = np.array([-np.exp(-z * spacing) * np.expm1(-spacing) / one * steep, steep])

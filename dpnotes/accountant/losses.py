@@ -15,7 +15,8 @@ import numpy as np
 
 from ..checks import Count, Distribution, NonnegativeNumber, PositiveNumber, ProbabilityNumber
 from ..checks import checked, within
-from .law import Finite, Gaussian, log_ratio
+from ..numerics import log_ratio
+from .law import Finite, Gaussian
 from .panels import Laplace, Symmetrised
 from .privacy_loss import NOTHING, PrivacyLoss
 from .sampled_gaussian import SampledGaussian, mixed_loss

@@ -17,7 +17,8 @@ from math import erf, exp, inf, log, pi, sqrt
 
 import numpy as np
 
-from .law import EPS, Rule, Step, gauss
+from ..numerics import gauss
+from .law import EPS, Rule, Step
 from .sampled_gaussian import SampledGaussian, mixed_loss
 
 LATE = 64.0  # above this height, in units of 1/a, the closed form of M is used

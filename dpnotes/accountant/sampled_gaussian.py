@@ -23,7 +23,8 @@ from math import ceil, exp, expm1, floor, inf, log, log1p, pi, sqrt
 
 import numpy as np
 
-from .law import Rule, Step, log1p_complex
+from ..numerics import log1p_complex
+from .law import Rule, Step
 
 WIDE = 11.0  # standard deviations: what is beyond has 4e-28
 LEFT_OUT, BEYOND = 60.0, 55.0  # a window ends at exp(-60) of the peak; less than exp(-55) is beyond

@@ -15,7 +15,8 @@ from math import comb, log, pi, prod, sqrt
 import numpy as np
 
 from .._scipy import erfcx, ndtr
-from .law import BLOCK, EPS, Finite, Gaussian, legendre
+from ..numerics import legendre
+from .law import BLOCK, EPS, Finite, Gaussian
 from .panels import Laplace, Symmetrised
 from .sampled_gaussian import SampledGaussian, inverse_mixed_loss
 

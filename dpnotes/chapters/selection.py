@@ -16,7 +16,7 @@ from typing import Annotated
 import numpy as np
 
 from .._scipy import log_binomial, softmax
-from ..accountant.law import gauss
+from ..numerics import gauss
 from ..checks import (
     Array, ArrayLike, Count, Generator, PositiveNumber, PositiveProbability, Real, RealNumber,
     Vector, also, array, checked, choice, count, probability, real, refusal,

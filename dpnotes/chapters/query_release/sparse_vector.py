@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from ..._scipy import logsumexp
-from ...accountant.law import gauss
+from ...numerics import gauss
 from ...checks import (
     Array, ArrayLike, BelowOneNumber, Count, Generator, Many, PositiveNumber, Real, also,
     as_array, checked, count_up_to, instance, nonnegative, positive, refusal, scalar, vector,
