@@ -2,6 +2,7 @@
 
 import functools
 import http.server
+import importlib.util
 import io
 import os
 import re
@@ -24,6 +25,14 @@ PATIENCE = 300_000  # milliseconds: no measure of speed, the end of what hangs
 def unable(why):
     """What a test needs is not on this machine: skipped, and a failure where CI is set."""
     pytest.fail(why) if os.environ.get("CI") else pytest.skip(why)
+
+
+def module_at(path):
+    """A file of no package as a module."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(scope="module")

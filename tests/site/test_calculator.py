@@ -7,7 +7,6 @@ Chromium; the exact answer needs the site's Python too.
 """
 
 import gzip
-import importlib.util
 import json
 import subprocess
 import sys
@@ -20,7 +19,6 @@ from test_site import (
     AXE,
     NARROW,
     SOME_LOOKS,
-    WIDE,
     Watched,
     lighten,
     look,
@@ -31,15 +29,13 @@ from test_site import (
 import dpnotes as dp
 from dpnotes import calculator
 from katex_math import node_executable
-from machine import ROOT, SITE, light_address, unable
+from machine import ROOT, SITE, light_address, module_at, unable
 
 address = light_address  # test_site.py looks at the page with its formulas
 
-spec = importlib.util.spec_from_file_location("page_shell", ROOT / "site/run/shell.py")
-shell = importlib.util.module_from_spec(spec)
 with pytest.MonkeyPatch.context() as patch:  # its `myst_nb` is for the page only
     patch.setitem(sys.modules, "myst_nb", None)
-    spec.loader.exec_module(shell)
+    shell = module_at("site/run/shell.py")
 
 PAGE = "chapters/calculator.html"
 GRID = SITE / "_calculator" / "grid.js"
@@ -191,11 +187,10 @@ def test_the_page_asks_for_little():
 @pytest.fixture(scope="module")
 def form(browser, address):
     """A tab with the calculator and a clipboard."""
-    watched = Watched(browser, address, viewport=WIDE, reduced_motion="reduce")
-    watched.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
-    watched.context.add_init_script(path=AXE)
-    yield watched
-    watched.context.close()
+    with Watched(browser, address) as form:
+        form.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
+        form.context.add_init_script(path=AXE)
+        yield form
 
 
 def number(tab):
@@ -327,18 +322,17 @@ def in_this_process(name, arguments):
 )
 def python(request, browser, address):
     """A tab once one of the two Pythons has given an exact answer."""
-    form = Watched(browser, address, viewport=WIDE, reduced_motion="reduce")
-    form.context.add_init_script(path=AXE)
-    if request.param == "own":
-        request.getfixturevalue("with_python")
-    else:
-        form.context.expose_function("thisPython", in_this_process)
-        script = {"body": STAND_IN, "content_type": "text/javascript"}
-        form.context.route("**/_run/python.js", lambda route: route.fulfill(**script))
-    form.open(f"{PAGE}?{ASKED[0]}").get_by_role("button", name="Compute exactly").click()
-    settled(form.tab)
-    yield form
-    form.context.close()
+    with Watched(browser, address) as form:
+        form.context.add_init_script(path=AXE)
+        if request.param == "own":
+            request.getfixturevalue("with_python")
+        else:
+            form.context.expose_function("thisPython", in_this_process)
+            script = {"body": STAND_IN, "content_type": "text/javascript"}
+            form.context.route("**/_run/python.js", lambda route: route.fulfill(**script))
+        form.open(f"{PAGE}?{ASKED[0]}").get_by_role("button", name="Compute exactly").click()
+        settled(form.tab)
+        yield form
 
 
 def settled(tab):
@@ -414,9 +408,7 @@ def test_each_row_links_to_a_block_of_the_book():
 
 
 def test_without_javascript_the_page_says_what_to_do(browser, address):
-    plain = Watched(browser, address, viewport=NARROW, java_script_enabled=False)
-    tab = plain.open(PAGE)
-    assert "python -m dpnotes" in tab.locator(".calculator-off").inner_text()
-    assert tab.locator(".calculator form").is_hidden()
-    assert plain.faults == []
-    plain.context.close()
+    with Watched(browser, address, java_script_enabled=False) as plain:
+        tab = plain.open(PAGE)
+        assert "python -m dpnotes" in tab.locator(".calculator-off").inner_text()
+        assert tab.locator(".calculator form").is_hidden()

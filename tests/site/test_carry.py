@@ -289,43 +289,44 @@ def test_no_slide_overflows_and_its_type_is_readable(browser, decks, fullest):
     tab.context.close()
 
 
-def test_a_deck_prints_one_slide_a_page(browser, decks, tmp_path):
-    tab = new_tab(browser, viewport=SCREEN)
+@pytest.fixture
+def deck(request, browser, decks):
+    """A tab with the deck of a short chapter."""
+    tab = new_tab(browser, viewport=SCREEN, **getattr(request, "param", {}))
     tab.goto((decks[1] / "jumps.html").as_uri())
-    tab.wait_for_selector(".now")
-    tab.pdf(path=tmp_path / "deck.pdf", prefer_css_page_size=True)
+    yield tab
+    tab.context.close()
+
+
+def test_a_deck_prints_one_slide_a_page(deck, tmp_path):
+    deck.wait_for_selector(".now")
+    deck.pdf(path=tmp_path / "deck.pdf", prefer_css_page_size=True)
     pages = pypdf.PdfReader(tmp_path / "deck.pdf").pages
-    assert len(pages) == tab.locator(".slide").count()
+    assert len(pages) == deck.locator(".slide").count()
     assert pages[0].mediabox.width / pages[0].mediabox.height == pytest.approx(16 / 9, rel=0.01)
-    tab.context.close()
 
 
-def test_keys_turn_the_slides_and_show_a_proof(browser, decks):
-    tab = new_tab(browser, viewport=SCREEN)
-    tab.goto((decks[1] / "jumps.html").as_uri())
-    tab.wait_for_selector(".now")
-    last = tab.locator(".slide").count()
+def test_keys_turn_the_slides_and_show_a_proof(deck):
+    deck.wait_for_selector(".now")
+    last = deck.locator(".slide").count()
     for key, number in (("ArrowRight", 2), (" ", 3), ("ArrowLeft", 2), ("End", last), ("Home", 1)):
-        tab.keyboard.press(key)
-        assert tab.locator(".now").get_attribute("id") == str(number)
-        assert tab.locator(".now > footer").inner_text().endswith(f"{number} / {last}")
-    target = tab.locator(".slide:has(.behind)").first.get_attribute("id")
-    tab.evaluate("(place) => { location.hash = place; }", target)
-    tab.wait_for_selector(f".slide.now[id='{target}']")
-    proof, statement = tab.locator(".now .behind"), tab.locator(".now .content")
+        deck.keyboard.press(key)
+        assert deck.locator(".now").get_attribute("id") == str(number)
+        assert deck.locator(".now > footer").inner_text().endswith(f"{number} / {last}")
+    target = deck.locator(".slide:has(.behind)").first.get_attribute("id")
+    deck.evaluate("(place) => { location.hash = place; }", target)
+    deck.wait_for_selector(f".slide.now[id='{target}']")
+    proof, statement = deck.locator(".now .behind"), deck.locator(".now .content")
     assert statement.is_visible() and not proof.is_visible()
-    tab.keyboard.press("p")
+    deck.keyboard.press("p")
     assert proof.is_visible() and not statement.is_visible()
-    tab.keyboard.press("p")
+    deck.keyboard.press("p")
     assert statement.is_visible() and not proof.is_visible()
-    tab.context.close()
 
 
-def test_slides_are_all_there_without_javascript(browser, decks):
-    tab = new_tab(browser, viewport=SCREEN, java_script_enabled=False)
-    tab.goto((decks[1] / "jumps.html").as_uri())
-    assert all(one.is_visible() for one in tab.locator(".slide").all())
-    tab.context.close()
+@pytest.mark.parametrize("deck", [{"java_script_enabled": False}], indirect=True)
+def test_slides_are_all_there_without_javascript(deck):
+    assert all(one.is_visible() for one in deck.locator(".slide").all())
 
 
 def test_a_long_statement_goes_on_and_a_long_paragraph_is_cut():

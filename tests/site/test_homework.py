@@ -5,7 +5,6 @@ takes long to start. The page's own does the round trip once a week (`make thoro
 check of check.py in test_run.py each time.
 """
 
-import importlib.util
 import json
 import re
 import subprocess
@@ -30,18 +29,15 @@ from test_site import (
 
 from assignments.grader import leaks, masters, sandbox
 from assignments.grader.check import solved
-from machine import light_address, unable
+from machine import ROOT, light_address, module_at, unable
 
 address = light_address  # test_site.py looks at the pages with their formulas
 
-ROOT = Path(__file__).resolve().parents[2]
 HANDOUTS = ROOT / "chapters" / "assignments" / "downloads"
 NAMES = sorted(path.stem for path in (ROOT / "assignments").glob("*.md"))
 RUNTIME = SITE / "_run" / "runtime.json"
 
-spec = importlib.util.spec_from_file_location("check_in_page", ROOT / "site/homework/check.py")
-checker = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(checker)
+checker = module_at("site/homework/check.py")
 
 every_assignment = pytest.mark.parametrize("name", NAMES)
 
@@ -187,15 +183,12 @@ export const stop = async () => cut();
 @contextmanager
 def seated(browser, address):
     """A tab of a new reader, in which this process's Python stands in for the page's."""
-    options = {"viewport": WIDE, "color_scheme": "light", "reduced_motion": "reduce"}
-    desk = Watched(browser, address, **options)
-    answer = lambda _, arguments: json.dumps(checker.check(*json.loads(arguments)))  # noqa: E731
-    desk.context.expose_function("thisPython", answer)
-    script = {"body": STAND_IN, "content_type": "text/javascript"}
-    desk.context.route("**/_run/python.js", lambda route: route.fulfill(**script))
-    yield desk
-    assert desk.faults == []
-    desk.context.close()
+    with Watched(browser, address) as desk:
+        answer = lambda _, arguments: json.dumps(checker.check(*json.loads(arguments)))  # noqa: E731
+        desk.context.expose_function("thisPython", answer)
+        script = {"body": STAND_IN, "content_type": "text/javascript"}
+        desk.context.route("**/_run/python.js", lambda route: route.fulfill(**script))
+        yield desk
 
 
 @pytest.fixture
@@ -275,14 +268,13 @@ def python(browser, address):
     """A tab with the page's own Python and no hurry; skipped where the site has none."""
     if not (RUNTIME.exists() and json.loads(RUNTIME.read_text())["available"]):
         unable("the site was built without Python for its pages")
-    options = {"viewport": NARROW, "color_scheme": "dark", "reduced_motion": "reduce"}
-    desk = Watched(browser, address, **options)
-    script = (SITE / "_homework" / "homework.js").read_text().replace("LIMIT = 30", "LIMIT = 3000")
-    patient = {"body": script, "content_type": "text/javascript"}
-    desk.context.route("**/_homework/homework.js", lambda route: route.fulfill(**patient))
-    yield desk
-    assert desk.faults == []
-    desk.context.close()
+    with Watched(browser, address, viewport=NARROW, color_scheme="dark") as desk:
+        script = (
+            (SITE / "_homework" / "homework.js").read_text().replace("LIMIT = 30", "LIMIT = 3000")
+        )
+        patient = {"body": script, "content_type": "text/javascript"}
+        desk.context.route("**/_homework/homework.js", lambda route: route.fulfill(**patient))
+        yield desk
 
 
 @pytest.fixture(params=["desk", pytest.param("python", marks=pytest.mark.thorough)])
@@ -637,14 +629,12 @@ def test_accessible_with_results_shown_light_and_dark(own, right, looks):
 
 @pytest.mark.parametrize("missing", ["javascript", "python"])
 def test_without_javascript_or_python_the_page_is_as_it_is(browser, address, missing):
-    plain = Watched(browser, address, java_script_enabled=missing != "javascript")
-    facts = {"json": {"available": False}}
-    plain.context.route("**/_run/runtime.json", lambda route: route.fulfill(**facts))
-    tab = plain.open(page_name("laplace"))
-    if missing == "python":
-        assert not tab.evaluate("import('../../_run/python.js').then((it) => it.available)")
-    assert tab.locator("textarea, .hw-bar").count() == 0
-    assert tab.get_by_text("raise NotImplementedError()").last.is_visible()
-    assert tab.get_by_text("Your answer here.").last.is_visible()
-    assert plain.faults == []
-    plain.context.close()
+    with Watched(browser, address, java_script_enabled=missing != "javascript") as plain:
+        facts = {"json": {"available": False}}
+        plain.context.route("**/_run/runtime.json", lambda route: route.fulfill(**facts))
+        tab = plain.open(page_name("laplace"))
+        if missing == "python":
+            assert not tab.evaluate("import('../../_run/python.js').then((it) => it.available)")
+        assert tab.locator("textarea, .hw-bar").count() == 0
+        assert tab.get_by_text("raise NotImplementedError()").last.is_visible()
+        assert tab.get_by_text("Your answer here.").last.is_visible()

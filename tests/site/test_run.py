@@ -158,7 +158,7 @@ def test_comparison_sees_printed_digits(one, two, same):
 @pytest.fixture(scope="module")
 def reader(browser, server):
     """A reader on the first page, before anything was asked for."""
-    watched = WithWorker(browser, server.address, viewport=WIDE, reduced_motion="reduce")
+    watched = WithWorker(browser, server.address)
     watched.requests = []
     watched.context.on("request", lambda request: watched.requests.append(request.url))
     watched.context.add_init_script(path=AXE)

@@ -37,7 +37,8 @@ KINDS = {
 
 
 class Watched:
-    """A browser tab that remembers what went wrong in it.
+    """A browser tab that remembers what went wrong since it opened a page. After a `with` it is
+    closed, and nothing may have gone wrong.
 
     Without the service worker, which fetches pages of its own meanwhile: test_run.py has it.
     """
@@ -45,7 +46,8 @@ class Watched:
     ALONE = "delete Navigator.prototype.serviceWorker"
 
     def __init__(self, browser, address, **options):
-        self.address, self.faults, self.size = address, [], options.get("viewport")
+        options = {"viewport": WIDE, "reduced_motion": "reduce", **options}
+        self.address, self.faults, self.size = address, [], options["viewport"]
         self.context = browser.new_context(**options)
         if self.ALONE:
             self.context.add_init_script(self.ALONE)
@@ -56,6 +58,13 @@ class Watched:
         self.tab.on("requestfailed", self.note_failure)
         self.tab.on("response", self.note_response)
         self.tab.on("request", self.note_request)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, failed, *more):
+        self.context.close()
+        assert failed or self.faults == []
 
     def note_console(self, message):
         if message.type in ("error", "warning"):
@@ -77,8 +86,7 @@ class Watched:
     def open(self, name, size=None):
         """Load a page, in this size or that of the start, and return the tab."""
         self.faults.clear()
-        if size or self.size:
-            self.tab.set_viewport_size(size or self.size)
+        self.tab.set_viewport_size(size or self.size)
         self.tab.goto(f"{self.address}/{name}", wait_until="load")
         return self.tab
 
@@ -86,21 +94,17 @@ class Watched:
 @pytest.fixture(scope="module")
 def watched(browser, address):
     """A tab with JavaScript."""
-    options = {"viewport": WIDE, "color_scheme": "light", "reduced_motion": "reduce"}
-    watched = Watched(browser, address, **options)
-    watched.context.add_init_script(path=AXE)
-    yield watched
-    watched.context.close()
+    with Watched(browser, address) as watched:
+        watched.context.add_init_script(path=AXE)
+        yield watched
 
 
 @pytest.fixture(scope="module")
 def plain(browser, address):
     """A tab without JavaScript, on a phone, of a reader who prefers dark."""
-    plain = Watched(
-        browser, address, viewport=NARROW, color_scheme="dark", java_script_enabled=False
-    )
-    yield plain
-    plain.context.close()
+    options = {"viewport": NARROW, "color_scheme": "dark", "java_script_enabled": False}
+    with Watched(browser, address, **options) as plain:
+        yield plain
 
 
 def open_all(tab):
@@ -387,16 +391,15 @@ Object.defineProperty(Element.prototype, "scrollWidth", {get() {
 
 def test_nothing_that_is_folded_is_measured_until_it_opens(browser, address):
     """The browser would lay it out first: a second or two on a phone."""
-    watched = Watched(browser, address, viewport=NARROW)
-    watched.context.add_init_script(COUNT_FOLDED)
-    tab = watched.open("chapters/composition.html")
-    tab.wait_for_function("window.measured > 50")
-    assert tab.evaluate("window.folded") == 0
-    wide = "details .math-scroll[tabindex]"
-    assert tab.locator(wide).count() == 0
-    open_all(tab)
-    tab.wait_for_selector(wide)
-    watched.context.close()
+    with Watched(browser, address, viewport=NARROW) as watched:
+        watched.context.add_init_script(COUNT_FOLDED)
+        tab = watched.open("chapters/composition.html")
+        tab.wait_for_function("window.measured > 50")
+        assert tab.evaluate("window.folded") == 0
+        wide = "details .math-scroll[tabindex]"
+        assert tab.locator(wide).count() == 0
+        open_all(tab)
+        tab.wait_for_selector(wide)
 
 
 def test_focus_is_seen_on_every_control_and_cells_are_near(watched):
@@ -427,22 +430,21 @@ LOOK = """(what) => {
 
 def test_paper_has_the_title_dark_ink_and_whole_lines(browser, address):
     """Printed by a reader whose screen is dark; on a phone, too, the wide figures."""
-    watched = Watched(browser, address, viewport=WIDE, color_scheme="dark")
-    tab = watched.open("chapters/pure-dp.html")
-    background = "getComputedStyle(document.body).backgroundColor"
-    assert tab.evaluate(background) == "rgb(20, 24, 29)"
-    pages = pypdf.PdfReader(io.BytesIO(tab.pdf(format="A4"))).pages
-    assert "Pure differential privacy" in pages[0].extract_text()
-    assert "Proof" in "".join(page.extract_text() for page in pages)
-    assert tab.evaluate(background) == "rgb(20, 24, 29)", "afterwards it is dark again"
-    tab.emulate_media(media="print")
-    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
-    ink = "rgb(27, 31, 36)"
-    assert tab.evaluate(LOOK, "article h1")["display"] == "block"
-    assert tab.evaluate(LOOK, "article p")["color"] == ink
-    assert tab.evaluate(LOOK, "figure.dpn-figure [style*='--dpn-ink']")["fill"] == ink
-    assert tab.evaluate(LOOK, "article pre")["whiteSpace"] == "pre-wrap"
-    watched.context.close()
+    with Watched(browser, address, color_scheme="dark") as watched:
+        tab = watched.open("chapters/pure-dp.html")
+        background = "getComputedStyle(document.body).backgroundColor"
+        assert tab.evaluate(background) == "rgb(20, 24, 29)"
+        pages = pypdf.PdfReader(io.BytesIO(tab.pdf(format="A4"))).pages
+        assert "Pure differential privacy" in pages[0].extract_text()
+        assert "Proof" in "".join(page.extract_text() for page in pages)
+        assert tab.evaluate(background) == "rgb(20, 24, 29)", "afterwards it is dark again"
+        tab.emulate_media(media="print")
+        tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+        ink = "rgb(27, 31, 36)"
+        assert tab.evaluate(LOOK, "article h1")["display"] == "block"
+        assert tab.evaluate(LOOK, "article p")["color"] == ink
+        assert tab.evaluate(LOOK, "figure.dpn-figure [style*='--dpn-ink']")["fill"] == ink
+        assert tab.evaluate(LOOK, "article pre")["whiteSpace"] == "pre-wrap"
 
 
 def test_sizes_that_are_printed_are_those_of_the_build():
