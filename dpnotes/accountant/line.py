@@ -87,6 +87,7 @@ class Line:
         below = error + self._aliases(epsilon, self.cumulant - self.c * epsilon, value, left)
         above = error
         if self.pinch:
+            # error also counts the cut of f, which times eta^2 is that of t
             most = np.abs(density[0]) + self._rounding(2, place)
             bias = exp(self.pinch**2 / 8) * (self.pinch**2 * most / value + error)
             below, above = (below + bias, above) if self.side > 0 else (below, above + bias)
