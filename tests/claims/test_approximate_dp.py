@@ -150,10 +150,7 @@ def test_the_converse_fails_as_badly_as_possible():
         for epsilon in EPSILONS:
             p, q = pairs(11)
             delta = both_ways(dp.hockey_stick, p, q, epsilon)
-            tails = (
-                approximate_dp.privacy_loss_tail(p, q, epsilon),
-                approximate_dp.privacy_loss_tail(q, p, epsilon),
-            )
+            tails = [approximate_dp.privacy_loss_tail(*pair, epsilon) for pair in ((p, q), (q, p))]
             at_most(np.minimum(*tails), most(epsilon, delta))
             for delta in (1e-9, 1e-3, 0.2, 0.9):
                 p, q = largest_tail_pair(epsilon, delta)
@@ -166,10 +163,8 @@ def test_the_converse_fails_as_badly_as_possible():
     must_fail(check, lambda e, d: 0.99 * bound(e, d))
     must_fail(check, lambda e, d: np.minimum(1.01 * bound(e, d), 1))
     p, q, epsilon = np.array([2, 3]) / 5, np.array([3, 2]) / 5, np.log(4 / 3)
-    delta, tail = (
-        both_ways(dp.hockey_stick, p, q, epsilon),
-        approximate_dp.privacy_loss_tail(p, q, epsilon),
-    )
+    delta = both_ways(dp.hockey_stick, p, q, epsilon)
+    tail = approximate_dp.privacy_loss_tail(p, q, epsilon)
     equal([delta, tail], [1 / 15, 3 / 5])
     equal(np.sort(largest_tail_pair(epsilon, 1 / 15)[0]), np.sort(p))
     slip(
@@ -465,11 +460,8 @@ def test_profile_and_tradeoff_determine_each_other(shift):
     line = 1 - dp.gaussian_delta(sigma, eps) - np.exp(eps) * touch
     equal(1 - ndtr(-ndtri(touch) - 1 / sigma), 1 - line, atol=1e-12)
     alpha = rng.uniform(0, 1, 5000)
-    at_most(
-        1 - dp.gaussian_delta(sigma, eps) - np.exp(eps) * alpha,
-        ndtr(-ndtri(alpha) - 1 / sigma),
-        atol=1e-13,
-    )
+    line = 1 - dp.gaussian_delta(sigma, eps) - np.exp(eps) * alpha
+    at_most(line, ndtr(-ndtri(alpha) - 1 / sigma), atol=1e-13)
 
 
 @claim("U-privacy-profile")
@@ -478,9 +470,9 @@ def test_tradeoff_above_three_lines():
     levels = np.clip(q @ events(5).T, 0, 1)  # among these are all at which the curve can bend
     curve = np.array([dp.tradeoff(b, a, at) for a, b, at in zip(p, q, levels, strict=True)])
 
-    def three_lines(alpha, delta, epsilon):
-        falling = 1 - delta - np.exp(epsilon) * alpha
-        return np.maximum(0, np.maximum(falling, np.exp(-epsilon) * (1 - delta - alpha)))
+    def three_lines(alpha, delta, epsilon, fall=1, flat=1):
+        falling = 1 - delta - np.exp(fall * epsilon) * alpha
+        return np.maximum(0, np.maximum(falling, np.exp(-flat * epsilon) * (1 - delta - alpha)))
 
     def check(lines):
         for epsilon in EPSILONS:
@@ -498,11 +490,7 @@ def test_tradeoff_above_three_lines():
 
     check(three_lines)
     must_fail(check, lambda a, d, e: three_lines(a, 2 * d + 0.1, e))
-    must_fail(
-        check, lambda a, d, e: np.maximum(1 - d - np.exp(e) * a, np.exp(-3 * e) * (1 - d - a))
-    )
-    must_fail(
-        check, lambda a, d, e: np.maximum(1 - d - np.exp(4 * e) * a, np.exp(-e) * (1 - d - a))
-    )
+    must_fail(check, lambda a, d, e: three_lines(a, d, e, flat=3))
+    must_fail(check, lambda a, d, e: three_lines(a, d, e, fall=4))
     must_fail(check, lambda a, d, e: 1 - d - np.exp(e) * a)  # one direction only
     must_fail(check, lambda a, d, e: three_lines(a, d, e) + 1e-6)

@@ -38,10 +38,9 @@ def test_bounds_of_a_chance_fail_as_rarely_as_stated():
     for k, n in ((0, 9), (3, 1000), (9, 9)):  # SciPy's two-sided interval has half at each end
         theirs = stats.binomtest(k, n).proportion_ci(0.98, method="exact")
         equal(auditing.clopper_pearson(k, n, 0.01), theirs, rtol=1e-9)
-    low, high = auditing.clopper_pearson(
-        np.arange(1, 50), 50, 0.01
-    )  # the chance at which so many, or
-    equal(stats.binom.sf(np.arange(49), 50, low), 0.01, rtol=1e-9)  # more, have probability alarm
+    # the chance at which so many, or more, have the probability of an alarm
+    low, high = auditing.clopper_pearson(np.arange(1, 50), 50, 0.01)
+    equal(stats.binom.sf(np.arange(49), 50, low), 0.01, rtol=1e-9)
     equal(stats.binom.cdf(np.arange(1, 50), 50, high)[:-1], 0.01, rtol=1e-9)
     assert high[-1] < 1
 
@@ -67,12 +66,9 @@ def test_what_an_audit_can_show_at_most_everywhere():
     "X-audit",
     of=auditing.epsilon_from_counts,
     wrong=[
-        lambda k, other, n, d, false_alarm: auditing.epsilon_from_counts(
-            k, other, n, 0.0, false_alarm=false_alarm
-        ),  # delta forgotten
-        lambda k, other, n, d, false_alarm: np.log(
-            np.maximum((k / n - d) / np.maximum(other / n, 1 / n), 1)
-        ),  # the estimate for the bound
+        # delta forgotten; the estimate for the bound
+        lambda k, j, n, d, **alarm: auditing.epsilon_from_counts(k, j, n, 0.0, **alarm),
+        lambda k, j, n, d, **alarm: np.log(np.maximum((k / n - d) / np.maximum(j / n, 1 / n), 1)),
     ],
 )
 def test_the_bound_on_epsilon_fails_as_rarely_as_stated(bound):
@@ -140,17 +136,9 @@ def test_mu_is_an_epsilon_for_gaussian_pairs_only():
 
 
 SIGNS = np.array(list(product([-1, 1], repeat=3)))  # the eight settings of three coins
-
-
 NEIGHBOURS = [(i, j) for i, j in product(range(8), repeat=2) if (SIGNS[i] != SIGNS[j]).sum() == 1]
-
-
 GUESSES = np.array(list(product([-1, 0, 1], repeat=3)))
-
-
 RIGHT = (GUESSES[:, None] == SIGNS).sum(-1)  # how many are right: (guess, setting)
-
-
 MADE = (GUESSES != 0).sum(1)
 
 

@@ -238,9 +238,7 @@ def test_the_loss_is_a_martingale_plus_its_drift(most):
                 size = p[i].shape[-1]
                 now, other = p[i].reshape(80, -1, size), q[i].reshape(80, -1, size)
                 loss = np.log(now / other)
-                holds(
-                    (loss.min(-1) < 0) & (loss.max(-1) > 0)
-                )  # sometimes this, sometimes that sign
+                holds((loss.min(-1) < 0) & (loss.max(-1) > 0))  # both signs occur
                 at_most(np.abs(loss), epsilon, rtol=1e-9)
                 drift = drift_of(now, other)
                 mean = (now * (before[..., None] + loss - drift[..., None])).sum(-1)

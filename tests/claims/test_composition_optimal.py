@@ -216,20 +216,13 @@ def test_every_pair_is_a_processed_coin(simulate):
 def test_optimal_composition_against_the_product_law(curve):
     rng = np.random.default_rng(37)
     for _ in range(60):
-        epsilon, delta, k = (
-            float(rng.exponential()),
-            float(rng.random() ** 4),
-            int(rng.integers(1, 7)),
-        )
+        epsilon, delta = float(rng.exponential()), float(rng.random() ** 4)
+        k = int(rng.integers(1, 7))
         pair = dp.dominating_pair(epsilon, delta)
         p, q = (composition.adaptive_law(*[law] * k).ravel() for law in pair)
         targets = rng.uniform(0, k * epsilon, 20)
-        equal(
-            curve(epsilon, k, targets, delta),
-            dp.hockey_stick(p, q, targets),
-            rtol=1e-10,
-            atol=1e-14,
-        )
+        exact = dp.hockey_stick(p, q, targets)
+        equal(curve(epsilon, k, targets, delta), exact, rtol=1e-10, atol=1e-14)
     for _ in range(150):
         epsilon, k = float(np.exp(rng.uniform(-12, 2))), int(np.exp(rng.uniform(0, 6)))
         at = 2 * rng.integers(k // 2, k) - k + rng.uniform(0.1, 1.9)  # not next to a loss
@@ -272,12 +265,8 @@ def test_different_rounds_optimally(curve):
         pairs = [dp.dominating_pair(e, d) for e, d in zip(epsilons, deltas, strict=True)]
         p, q = (composition.adaptive_law(*(pair[i] for pair in pairs)).ravel() for i in (0, 1))
         for target in rng.uniform(0, epsilons.sum() + 0.1, 3):
-            equal(
-                curve(epsilons, target, deltas),
-                dp.hockey_stick(p, q, target),
-                rtol=1e-9,
-                atol=1e-14,
-            )
+            exact = dp.hockey_stick(p, q, target)
+            equal(curve(epsilons, target, deltas), exact, rtol=1e-9, atol=1e-14)
     same = optimal_of_different([0.1] * 30, 1.0, 1e-3)
     equal(same, composition.optimal_delta(0.1, 30, 1.0, 1e-3))
     # 2^30 terms: between the sums with every epsilon rounded down and up to one of five values

@@ -404,19 +404,16 @@ def test_objective_perturbation_exact_densities_in_one_dimension(moved, times):
             tilt = np.log1p(loss.smoothness / (n * lam))
             scale = moved / (1.0 - (tilt / 2 if tilt >= 1 else tilt))
             target = 1.0 + tilt / 2 if tilt >= 1 else 1.0
-            both = [
-                density(stats.laplace(scale=scale).pdf, rows, y, lam, loss)
-                for rows in (x[:, 0], other)
-            ]
+            sides = x[:, 0], other
+            pdf = stats.laplace(scale=scale).pdf
+            both = [density(pdf, rows, y, lam, loss) for rows in sides]
             equal(np.trapezoid(both[0], theta), 1.0, rtol=2e-3)
             keep = (both[0] > 1e-200) & (both[1] > 1e-200)
             ratio = np.log(both[0][keep] / both[1][keep])
             at_most(np.abs(ratio), target, rtol=1e-9)
             for sigma in (1.5, 4.0):
-                p, q = (
-                    density(stats.norm(scale=sigma).pdf, rows, y, lam, loss)
-                    for rows in (x[:, 0], other)
-                )
+                pdf = stats.norm(scale=sigma).pdf
+                p, q = (density(pdf, rows, y, lam, loss) for rows in sides)
                 for epsilon in tilt + np.array([0.05, 0.3, 1.0]):
                     exact = np.trapezoid(np.maximum(p - np.exp(epsilon) * q, 0), theta)
                     bound = erm.objective_perturbation_delta(epsilon, times * sigma, excess=tilt)
@@ -555,11 +552,8 @@ def test_regret_of_the_perturbations(factor):
                 below(risk(found) - risk(rival), factor * price + lam / 2)
 
     def least(rule):  # the rule is where the bound a/(2 lambda) + lambda R^2/2 is least
-        for n, d, epsilon, radius in (
-            (100, 3, 1.0, 1.0),
-            (5000, 40, 0.1, 2.5),
-            (426, 30, 2.0, 1.0),
-        ):
+        settings = (100, 3, 1.0, 1.0), (5000, 40, 0.1, 2.5), (426, 30, 2.0, 1.0)
+        for n, d, epsilon, radius in settings:
             a = 4 * d * (d + 1) / (epsilon * n) ** 2
             lam = rule(n, d, epsilon=epsilon, radius=radius)
             others = lam * np.exp(rng.normal(size=500))

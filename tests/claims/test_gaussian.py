@@ -129,12 +129,7 @@ def test_the_exact_gaussian_curve():
     check(dp.gaussian_delta)
     must_fail(check, gaussian.loss_tail)
     y = np.linspace(-30, 31, 62)
-    for e in (
-        0.0,
-        0.4,
-        1.3,
-        -0.8,
-    ):  # the definition, by quadrature with an edge where the ratio is e^epsilon
+    for e in (0.0, 0.4, 1.3, -0.8):  # the definition: quadrature, an edge where p/q = e^epsilon
         grid = np.unique(np.append(y, e + 0.5))
         p, q = dp.density_laws(lambda y: stats.norm.logpdf(y, 1), stats.norm.logpdf, grid)
         equal(dp.gaussian_delta(1.0, e), dp.hockey_stick(p, q, e), rtol=1e-10)
@@ -315,9 +310,7 @@ def test_the_classical_gaussian_mechanism(constant):
     assert (-10.0) ** 2 > 2 * np.log(1.25e5)  # c > 0 is needed: c = -10 allows any sigma > 0
     equal(dp.gaussian_delta(0.01, 0.5), 1.0)
     sigma = np.sqrt(2 * np.log(1.25e5)) / 10
-    holds(
-        np.array([dp.gaussian_delta(sigma, 10.0) > 2e-5, dp.gaussian_delta(10 * sigma, 1.0) < 1e-5])
-    )
+    holds([dp.gaussian_delta(sigma, 10.0) > 2e-5, dp.gaussian_delta(10 * sigma, 1.0) < 1e-5])
     # by computation it is safe up to 3.78 for every delta, and not at 3.80
     deltas = np.concatenate([np.geomspace(1e-300, 0.01, 2000), np.linspace(0.01, 1, 4000)])
     factor = np.sqrt(2 * np.log(1.25 / deltas))
@@ -338,13 +331,9 @@ def test_the_blog_against_theorem_a1(constant):
 
 @claim("T-A.1")
 def test_theorem_a_1_is_enough_everywhere():
-    few, many = (
-        {**SMALL_EPSILON, r"\delta": (1e-6, 0.4)},
-        {**SMALL_EPSILON, r"\delta": (0.41, 0.99)},
-    )
+    few, many = ({**SMALL_EPSILON, r"\delta": ends} for ends in ((1e-6, 0.4), (0.41, 0.99)))
     enough_noise(r"$\sigma = \frac1\eps\sqrt{2\ln(1.25/\delta)}$", classical, few)
-    least = r"$\sigma = \frac3{2\eps}$"
-    enough_noise(least, lambda e, d: 3 / (2 * e) + 0 * d, many, 0.4)
+    enough_noise(r"$\sigma = \frac3{2\eps}$", lambda e, d: 3 / (2 * e) + 0 * d, many, 0.4)
 
 
 @claim("U-laplace-vs-gauss")

@@ -255,10 +255,8 @@ def test_the_chain_rule_of_renyi_divergence(outer):
     joint_q = (q[..., None] * qy).reshape(len(q), -1)
     for alpha in (1.0, 1.3, 2.0, 10.0, np.inf):
         inner = dp.renyi_divergence(py, qy, alpha)
-        whole, first = (
-            dp.renyi_divergence(joint_p, joint_q, alpha),
-            dp.renyi_divergence(p, q, alpha),
-        )
+        whole = dp.renyi_divergence(joint_p, joint_q, alpha)
+        first = dp.renyi_divergence(p, q, alpha)
         at_most(whole, first + outer(inner), rtol=1e-10)
         at_most(first + inner.min(-1), whole, rtol=1e-10)
     py, qy = np.repeat(py[:, :1], 3, 1), np.repeat(qy[:, :1], 3, 1)
@@ -443,9 +441,7 @@ def test_zcdp_to_approximate_dp():
             for delta in (1e-12, 1e-5, 0.01):
                 exact = dp.gaussian(1 / np.sqrt(2 * rho)).epsilon(delta)
                 at_most(exact, bound(rho, delta))
-                order = 1 + np.sqrt(
-                    -np.log(delta) / rho
-                )  # the best order of the classic conversion
+                order = 1 + np.sqrt(-np.log(delta) / rho)  # the best of the classic conversion
                 equal(dp.zcdp_to_dp(rho, delta), dp.rdp_to_dp(order, rho * order, delta), rtol=1e-9)
                 at_most(dp.zcdp_to_dp_improved(rho, delta), dp.zcdp_to_dp(rho, delta))
 

@@ -210,12 +210,10 @@ def test_largest_losses_add_up_and_are_attained(share):
 
 @claim("X-filter")
 def test_a_filter_charges_if_and_only_if_it_says_yes():
-    for budget in (
-        stopping.Filter(1.0, 1e-5),
-        stopping.Filter(1.0, 0.0),
-        stopping.GaussianFilter(1.0, 1e-5),
+    for budget, small in (
+        *((stopping.Filter(1.0, delta), dp.laplace(20.0)) for delta in (1e-5, 0.0)),
+        (stopping.GaussianFilter(1.0, 1e-5), dp.gaussian(25.0)),
     ):
-        small = dp.laplace(20.0) if isinstance(budget, stopping.Filter) else dp.gaussian(25.0)
         size, yes = budget.left, 0
         for _ in range(150):
             before = budget.spent

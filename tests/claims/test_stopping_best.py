@@ -163,10 +163,8 @@ def test_the_best_of_pure_runs_and_that_it_is_attained(bound):
 
     epsilon = np.array([0.01, 0.3, 2.0, 20.0])
     for eta, gamma in product((-0.9, 0.0, 1.0, 4.0), (1e-6, 0.1, 0.9)):
-        at_most(
-            stopping.best_of_pure(epsilon, stopping.negative_binomial_runs(eta, gamma)),
-            (2 + eta) * epsilon,
-        )
+        runs = stopping.negative_binomial_runs(eta, gamma)
+        at_most(stopping.best_of_pure(epsilon, runs), (2 + eta) * epsilon)
     gamma = 1e-9
     equal(stopping.best_of_pure(2.0, stopping.geometric_runs(1 / gamma)), 6.0, rtol=1e-8)
 
@@ -198,11 +196,8 @@ def test_the_renyi_bound_on_the_best(bound):
     power = alpha - 1
     leaked = dp.gaussian_delta(2.0, np.log(alpha / power))
     moment = 1 + 3.0 * np.exp(3.0 * power * leaked) * np.expm1(power * alpha / 8)
-    equal(
-        stopping.best_of_renyi(loss, stopping.poisson_runs(3.0), alpha),
-        np.log(moment) / power,
-        rtol=1e-9,
-    )
+    found = stopping.best_of_renyi(loss, stopping.poisson_runs(3.0), alpha)
+    equal(found, np.log(moment) / power, rtol=1e-9)
 
 
 @claim("X-best-renyi", of=lambda epsilon: epsilon, wrong=[lambda epsilon: 0.999 * epsilon])
