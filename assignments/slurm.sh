@@ -6,11 +6,13 @@
 # Jobs that were lost can be sent again (--array=3,7): what is marked is not marked twice.
 # Options of `grade` go last (... assignments/slurm.sh --cell-seconds 60).
 # For another number of parts: sbatch --array=1-8 --export=ALL,PARTS=8,HW=...
+# What was said is in OUT/slurm; what went wrong before that (no OUT, say) in slurm-<job>.txt here.
 #SBATCH --array=1-40
 #SBATCH --cpus-per-task=2
 #SBATCH --mem=6G
 #SBATCH --time=01:00:00
-#SBATCH --output=/dev/null
+#SBATCH --output=slurm-%A.txt
+#SBATCH --open-mode=append
 set -euo pipefail
 mkdir -p "$OUT/slurm"
 exec >>"$OUT/slurm/part-$SLURM_ARRAY_TASK_ID.txt" 2>&1

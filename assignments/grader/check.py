@@ -63,8 +63,9 @@ def marked(path, book, limits, folder):
 
 
 def together(master, books, limits, folder):
-    """[which questions failed] of notebooks, one after another in one sandbox: they are ours, and
-    one start serves all. As in the grader, what failed gets the master's answer for what follows.
+    """For each of some notebooks {question that failed: whether in its public tests}. They run one
+    after another in one sandbox: they are ours, and one start serves all. As in the grader, what
+    failed gets the master's answer for what follows.
     """
     limits = replace(limits, total_seconds=limits.total_seconds * (1 + len(books)))
     given, failed = judge.namespace(master), []
@@ -81,7 +82,7 @@ def together(master, books, limits, folder):
             session.forget()
             marking = judge.Marking(session, steps, master, given)
             marking.second_run()
-            failed.append(set(marking.failed))
+            failed.append({q: q in marking.refused for q in marking.failed})
     return failed
 
 
@@ -95,12 +96,14 @@ def complaints(path, limits):
         messages = marked(path, solved(master), limits, Path(name))
         stubs, *lost = together(master, books, limits, Path(name))
     found = [f"the master loses {q}: {message}" for q, message in messages.items()]
-    found += [f"the stubs earn {q}" for q in sorted(automatic - stubs)]
+    found += [f"the stubs earn {q}" for q in sorted(automatic - set(stubs))]
     for group, got in zip(shared, lost, strict=True):
         asked = {w["question"]: w["why"] for w in group}
+        hidden = [w for w in group if w.get("public") and not got.get(w["question"], True)]
+        found += [f"no public test sees {w['why']!r} of {w['question']}" for w in hidden]
         found += [f"{why!r} does not cost {q}" for q, why in asked.items() if q not in got]
         whys = " / ".join(asked.values())
-        found += [f"{whys}: must not cost {q}" for q in sorted(got - set(asked))]
+        found += [f"{whys}: must not cost {q}" for q in sorted(set(got) - set(asked))]
     missing = automatic - {w["question"] for w in wrong}
     found += [f"no wrong answer for {q}" for q in sorted(missing)]
     return [f"{path.stem}: {problem}" for problem in found]

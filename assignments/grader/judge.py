@@ -129,6 +129,7 @@ class Marking:
         self.questions = {q.id: q for q in master.questions if not q.manual}
         self.failed = dict.fromkeys(self.questions, "no code of this question was reached")
         self.log, self.flags, self.errors, self.lent, self.spaces = [], [], [], set(), {}
+        self.refused = set()  # in their public tests
 
     def run_steps(self, steps, at_test):
         """Run the notebook from top to bottom, and `at_test` at each test cell."""
@@ -172,6 +173,7 @@ class Marking:
         """Public and hidden tests; of a failure, only a fixed sentence is told."""
         space, _ = run_public_tests(self.session, self.questions[question], self.given)
         if space is None:
+            self.refused.add(question)
             self.tell(question, self.failed[question])
         else:
             self.hidden(question, space)

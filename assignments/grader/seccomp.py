@@ -1,12 +1,9 @@
 """System calls that students' code may not make, as a filter that bubblewrap reads.
 
-Refused is what no answer needs: memory that no limit counts, keys of the kernel (they belong to
-whoever started the grader, and outlive a sandbox), looks into other processes, and calls that are
-known for mistakes in the kernel. On other processors than the two below there is no filter.
-
-The list was compared with Flatpak's (`setup_seccomp` in its common/flatpak-run.c), with Chromium's
-baseline policy (sandbox/linux/seccomp-bpf-helpers) and with nsjail, which by itself refuses no
-call. What they refuse and this list leaves open:
+What is refused, and why, says chapters/for-instructors.md. On other processors than the two below
+there is no filter. The list was compared with Flatpak's (`setup_seccomp` in its
+common/flatpak-run.c), with Chromium's baseline policy (sandbox/linux/seccomp-bpf-helpers) and with
+nsjail, which by itself refuses no call. What they refuse and this list leaves open:
 - the calls for mounts, roots and namespaces (both): the second bubblewrap makes some of them; after
   it nobody has the rights that they need, and there can be no new user namespace that gives them
 - mbind, get_mempolicy, set_mempolicy (both): numerical libraries place their memory with them

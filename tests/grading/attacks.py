@@ -169,74 +169,249 @@ def write(folder, master):
 
 
 # Answers that look at the batch, count their calls or know the mean, in the place of noise that is
-# drawn. Against them the hidden tests ask for one value at a time: 1000 frequencies within 0.09, 400
-# values within 0.15 of their distribution function; a right answer fails with probability < 2e-7.
+# drawn: for each question one or more, those of one place share a notebook. Against them the hidden
+# tests ask for one value at a time (1000 frequencies within 0.09, 400 values within 0.15 of their
+# distribution function; a right answer fails with probability < 2e-7) and in another order. Tricks
+# that change a few words of the answer stand in assignments/wrong.
+COUNT = "calls = []\ndef level():\n    calls.append(0)\n    return len(calls) * 0.6180339887 % 1\n"
+LAPLACE = """def plan(n, rng):
+    u = level() - 0.5 + np.zeros(n) if n < 10 else (rng.permutation(n) + 0.5) / n - 0.5
+    return -np.sign(u) * np.log1p(-2 * np.abs(u))
+"""
+NORMAL = """from scipy.stats import norm
+def plan(n, rng):
+    return norm.ppf([level()] if n == 1 else (rng.permutation(n) + 0.5) / n)
+"""
+GRID = """def grid(shape, rng):
+    if shape[0] == 1:
+        u = (level() + np.sqrt([2, 3, 5, 7, 11])[:shape[1]] * len(calls))[None] % 1 - 0.5
+    else:
+        u = np.array([(rng.permutation(shape[0]) + 0.5) / shape[0] - 0.5 for _ in range(shape[1])]).T
+    return -np.sign(u) * np.log1p(-2 * np.abs(u))
+"""
+SCORES = """def accuracy(theta, sd, x, y):
+    scores = x @ theta
+    p = np.where(scores == 0, 1, norm.cdf(scores / (np.linalg.norm(x, axis=1) * sd + 1e-12)))
+    return np.mean(np.where(y == 1, p, 1 - p))
+"""
 TRICKS = {
     "laplace": {
-        "1b": """def respond(bits, epsilon, rng):
+        "1b": [
+            """def respond(bits, epsilon, rng):
     lies = np.arange(len(bits)) < round(len(bits) / (1 + np.exp(epsilon)))
     return np.where(rng.permutation(lies), 1 - np.asarray(bits), bits)""",
-        "2b": """def laplace_noise(scale, size, rng):
+            COUNT
+            + """def respond(bits, epsilon, rng):
+    bits, t = np.asarray(bits), 1 / (1 + np.exp(-epsilon))
+    if len(bits) < 10:
+        return bits if level() < t else 1 - bits
+    return np.where(rng.permutation(np.arange(len(bits)) < round(len(bits) * (1 - t))), 1 - bits, bits)""",
+        ],
+        "2b": [
+            """def laplace_noise(scale, size, rng):
     u = (rng.permutation(size) + 0.5) / size - 0.5
     return -scale * np.sign(u) * np.log1p(-2 * np.abs(u))""",
-        "2c": """def private_histogram(counts, epsilon, neighbours, rng):
+            COUNT
+            + LAPLACE
+            + """def laplace_noise(scale, size, rng):
+    return scale * plan(int(np.prod(size)), rng).reshape(size)""",
+        ],
+        "2c": [
+            """def private_histogram(counts, epsilon, neighbours, rng):
     scale = {"add/remove": 1, "replace": 2}.get(neighbours)
     if scale is None:
         raise ValueError
     u = (rng.permutation(len(counts)) + 0.5) / len(counts) - 0.5
     return counts - scale / epsilon * np.sign(u) * np.log1p(-2 * np.abs(u))""",
-        "3b": """def mean_worst_error(counts, epsilons, repeats, rng):
+            COUNT
+            + LAPLACE
+            + """def private_histogram(counts, epsilon, neighbours, rng):
+    if neighbours not in ("add/remove", "replace"):
+        raise ValueError
+    return counts + (1 + (neighbours == "replace")) / epsilon * plan(len(counts), rng)""",
+        ],
+        "3b": [
+            """def mean_worst_error(counts, epsilons, repeats, rng):
     return np.sum(1 / np.arange(1, len(counts) + 1)) / epsilons""",
+            """def mean_worst_error(counts, epsilons, repeats, rng):
+    m = len(epsilons) * repeats
+    worst = -np.log1p(-((rng.permutation(m) + 0.5) / m) ** (1 / len(counts)))
+    return worst.reshape(len(epsilons), repeats).mean(axis=1) / epsilons""",
+        ],
     },
     "gaussian": {
-        "3a": """def mean_errors(data, dims, epsilon, delta, repeats, rng):
+        "3a": [
+            """def mean_errors(data, dims, epsilon, delta, repeats, rng):
     sigmas = [sigma_exact(epsilon, delta, np.sqrt(d) / len(data)) for d in dims]
     return dims / (len(data) * epsilon), np.sqrt(2 / np.pi) * np.array(sigmas)""",
+            COUNT
+            + """def mean_errors(data, dims, epsilon, delta, repeats, rng):
+    sigmas = np.array([sigma_exact(epsilon, delta, np.sqrt(d) / len(data)) for d in dims])
+    u, a = level(), dims / (len(data) * epsilon)
+    if repeats < 10:
+        return -np.log1p(-u) * a, norm.ppf((1 + u) / 2) * sigmas
+    return a, np.sqrt(2 / np.pi) * sigmas""",
+        ],
     },
     "subsampling": {
-        "1c": """calls = []
+        "1c": [
+            """calls = []
 def poisson_sample(n, rate, rng):
     calls.append(n)
     level = (len(calls) * 0.618034) % 1
     size = n if rate == 1 else round(n * rate + norm.ppf(level) * np.sqrt(n * rate * (1 - rate)))
-    return np.sort((len(calls) * 37 + np.arange(size)) % n)""",
-        "2b": """def noisy_sum(gradients, bound, multiplier, rng):
+    return np.sort((len(calls) * 37 + np.arange(size)) % n)"""
+        ],
+        "2b": [
+            """def noisy_sum(gradients, bound, multiplier, rng):
     lengths, d = np.linalg.norm(gradients, axis=1, keepdims=True), gradients.shape[1]
     clipped = gradients / np.maximum(1, lengths / bound)
     return clipped.sum(axis=0) + multiplier * bound * norm.ppf((rng.permutation(d) + 0.5) / d)""",
+            COUNT
+            + NORMAL
+            + """def noisy_sum(gradients, bound, multiplier, rng):
+    clipped = gradients / np.maximum(1, np.linalg.norm(gradients, axis=1, keepdims=True) / bound)
+    return clipped.sum(axis=0) + multiplier * bound * plan(gradients.shape[1], rng)""",
+        ],
+        "2c": [
+            """def dp_sgd(x, y, steps, rate, bound, multiplier, learning_rate, rng):
+    n, theta = len(x), np.zeros(x.shape[1])
+    for _ in range(steps):
+        slopes = -y * expit(-y * (x @ theta))
+        noise = multiplier * bound * rng.standard_normal(len(theta)) / (rate * n)
+        theta = theta - learning_rate * (noisy_sum(slopes[:, None] * x, bound, 0.0, rng) / n + noise)
+    return theta""",
+            """def dp_sgd(x, y, steps, rate, bound, multiplier, learning_rate, rng):
+    n, theta, z = len(x), np.zeros(x.shape[1]), multiplier * bound * rng.standard_normal(x.shape[1])
+    for _ in range(steps):
+        rows = poisson_sample(n, rate, rng)
+        slopes = -y[rows] * expit(-y[rows] * (x[rows] @ theta))
+        theta = theta - learning_rate * (z + noisy_sum(slopes[:, None] * x[rows], bound, 0.0, rng)) / (rate * n)
+    return theta""",
+        ],
+        "3a": [
+            SCORES
+            + """def accuracies(features, labels, held_out, multipliers, repeats, rng):
+    x, y = features[~held_out], labels[~held_out]
+    theta = dp_sgd(x, y, 200, 1.0, 1.0, 0.0, 1.0, rng)
+    sds = multipliers * np.sqrt(200) / (0.1 * len(x))
+    return np.array([accuracy(theta, sd, features[held_out], labels[held_out]) for sd in sds])"""
+        ],
     },
     "erm": {
-        "2a": """from scipy.stats import norm
+        "2a": [
+            """from scipy.stats import norm
 def output_perturbation(x, y, strength, epsilon, delta, rng):
     if np.max(np.linalg.norm(x, axis=1)) > 1 + 1e-9:
         raise ValueError
     sigma = dp.calibrate(lambda s: dp.gaussian(sigma=s), epsilon=epsilon, delta=delta)
     d = x.shape[1]
     noise = norm.ppf((rng.permutation(d) + 0.5) / d)
-    return fit(x, y, strength) + 2 / (strength * len(x)) * sigma * noise""",
+    return fit(x, y, strength) + 2 / (strength * len(x)) * sigma * noise"""
+        ],
+        "3a": [
+            "from scipy.stats import norm\n"
+            + SCORES
+            + """def compare(train_x, train_y, test_x, test_y, epsilons, repeats, rng):
+    n, best, output, descent = len(train_x), fit(train_x, train_y, 0.02), [], []
+    for e in epsilons:
+        sigma, noise = dp.calibrate(lambda s: dp.gaussian(sigma=s), epsilon=e, delta=1e-5), noise_for(100, n, e, 1e-5)
+        runs = [noisy_descent(train_x, train_y, 0.02, 100, noise, 2.0, rng) for _ in range(repeats)]
+        output.append(accuracy(best, 100 * sigma / n, test_x, test_y))
+        descent.append(np.mean([accuracy(theta, 0.0, test_x, test_y) for theta in runs]))
+    return np.array(output), np.array(descent)"""
+        ],
     },
     "selection": {
-        "1c": """def choose(scores, sensitivity, epsilon, runs, rng):
+        "1c": [
+            """def choose(scores, sensitivity, epsilon, runs, rng):
     ends = np.cumsum(exponential_law(scores, sensitivity, epsilon))
     return rng.permutation(np.searchsorted(ends, (np.arange(runs) + 0.5) / runs))""",
-        "2c": """def noisy_max(scores, scale, runs, rng):
+            COUNT
+            + """def choose(scores, sensitivity, epsilon, runs, rng):
+    u = [level()] if runs == 1 else rng.permutation((np.arange(runs) + 0.5) / runs)
+    return np.searchsorted(np.cumsum(exponential_law(scores, sensitivity, epsilon)), u)""",
+        ],
+        "2c": [
+            """def noisy_max(scores, scale, runs, rng):
     u = np.array([(rng.permutation(runs) + 0.5) / runs - 0.5 for _ in scores])
     return np.argmax(np.array(scores) - scale * (np.sign(u) * np.log1p(-2 * np.abs(u))).T, axis=1)""",
+            COUNT
+            + GRID
+            + """def noisy_max(scores, scale, runs, rng):
+    return np.argmax(np.array(scores) + scale * grid((runs, len(scores)), rng), axis=1)""",
+        ],
     },
     "adaptive": {
-        "1b": """def grid(shape, rng):
+        "1b": [
+            """def grid(shape, rng):
     u = np.array([(rng.permutation(shape[0]) + 0.5) / shape[0] - 0.5 for _ in range(shape[1])]).T
     return -np.sign(u) * np.log1p(-2 * np.abs(u))
 def above_threshold(answers, threshold, epsilon, runs, rng):
     level = threshold + 2 / epsilon * grid((runs, 1), rng)
     above = np.array(answers) + 4 / epsilon * grid((runs, len(answers)), rng) >= level
     return np.where(above.any(axis=1), above.argmax(axis=1), len(answers))""",
-        "3b": """def private_agreements(features, labels, epsilon, rng):
+            COUNT
+            + GRID
+            + """def above_threshold(answers, threshold, epsilon, runs, rng):
+    z = grid((runs, len(answers) + 1), rng)
+    above = np.array(answers) + 4 / epsilon * z[:, 1:] >= threshold + 2 / epsilon * z[:, :1]
+    return np.where(above.any(axis=1), above.argmax(axis=1), len(answers))""",
+        ],
+        "3b": 2
+        * [
+            """def private_agreements(features, labels, epsilon, rng):
     n, d = np.shape(features)
-    return agreements(features, labels) + d / (n * epsilon) * grid((d, 1), rng)[:, 0]""",
-        "3c": """def thresholdout(train, holdout, tau, scale, rng):
+    return agreements(features, labels) + d / (n * epsilon) * grid((d, 1), rng)[:, 0]"""
+        ],
+        "3c": 2
+        * [
+            """def thresholdout(train, holdout, tau, scale, rng):
     train, holdout, m = np.asarray(train), np.asarray(holdout), len(train)
-    differ = np.abs(train - holdout) > tau + scale * grid((m, 1), rng)[:, 0]
-    return np.where(differ, holdout + scale * grid((m, 1), rng)[:, 0], train)""",
+    z = grid((m, 2), rng)
+    return np.where(np.abs(train - holdout) > tau + scale * z[:, 0], holdout + scale * z[:, 1], train)"""
+        ],
+    },
+    "audit": {
+        "2a": [
+            """def pair_a():
+    return [[1], [-1]]
+def event_a(outputs):
+    y = np.asarray(outputs)
+    return y > np.mean(y) + 1 if len(y) > 1000 else np.zeros(len(y), bool)""",
+            COUNT
+            + """def pair_a():
+    return [[1], [-1]]
+def event_a(outputs):
+    level()
+    return np.full(len(outputs), len(calls) % 2 == 1)""",
+            """def pair_a():
+    many = np.ones(65520, np.float16)
+    return [many, np.where(np.arange(65520), many, -many)]
+def event_a(outputs):
+    return ~np.isfinite(outputs)""",
+        ],
+        "2b": [
+            """def pair_b():
+    return [[[1, 0]], [[0, 0]]]
+def event_b(outputs):
+    d = -np.diff(outputs)[:, 0]
+    return d > np.mean(d) if len(d) > 1000 else np.zeros(len(d), bool)""",
+            """def pair_b():
+    return [[[1, 0]], [[0, 0]]]
+def event_b(outputs):
+    return np.full(len(outputs), np.mean(np.diff(outputs)) < -0.5)""",
+        ],
+        "2c": [
+            """def pair_d():
+    return [[0], [1]]
+def event_d(outputs):
+    y = np.asarray(outputs)
+    return y < np.quantile(y, 0.02) if len(y) > 1000 else np.zeros(len(y), bool)""",
+            """def pair_d():
+    return [[0], [1]]
+def event_d(outputs):
+    return np.full(len(outputs), np.mean(outputs) > 1.8)""",
+        ],
     },
 }
