@@ -33,7 +33,6 @@ import numpy as np
 
 HERE = Path(__file__).resolve().parent
 TABLE = HERE.parent / "dpnotes" / "chapters" / "erm" / "bench.csv"
-VENV = HERE.parent / ".bench" / "diffprivlib"
 PINS = ("diffprivlib==0.6.6", "scikit-learn==1.6.1")  # newer scikit-learn breaks its import
 SPLITS = 40
 WINDOWS = (2.0, 1.0, 0.5, 0.25)  # decades on either side of a bought median
@@ -123,15 +122,14 @@ def theirs(path):
     print(json.dumps(found))
 
 
-def peers(splits):
+def peers(python, splits):
     """Rows (name, budget -> result) of diffprivlib on the very same rows."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "splits.npz"
         parts = {f"{s}-{k}": part for s, split in enumerate(splits) for k, part in enumerate(split)}
         np.savez(path, **parts)
-        run = subprocess.run(
-            [VENV / "bin" / "python", __file__, path], check=True, capture_output=True, text=True
-        )
+        command = [python, __file__, path]
+        run = subprocess.run(command, check=True, capture_output=True, text=True)
     for name, found in json.loads(run.stdout).items():
         yield f"diffprivlib, {name}", {(float(e), 0.0): v for e, v in found.items()}
 
@@ -224,19 +222,14 @@ def save(results):
 
 
 def main():
-    if not (VENV / "bin" / "python").exists():
-        subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
-    have = subprocess.run(
-        [VENV / "bin" / "python", "-c", "import diffprivlib.models"], capture_output=True
-    )
-    if have.returncode:
-        install = [VENV / "bin" / "python", "-m", "pip", "install", "--quiet", *PINS]
-        subprocess.run(install, check=True)
+    from run import environment
+
+    python = environment("diffprivlib", "diffprivlib.models", [PINS])
     found, dp = datasets()
     print("Accuracy on held-out rows, mean ± standard error; columns: epsilon or (epsilon, delta).")
     results = {}
     for name, splits in found.items():
-        results[name] = {**table(name, peers(splits)), **table(name, ours(dp, splits))}
+        results[name] = {**table(name, peers(python, splits)), **table(name, ours(dp, splits))}
     results["bought"] = table("tumours (paid for)", bought(dp))
     save(results)
 

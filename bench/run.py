@@ -82,19 +82,24 @@ class Worker:
         self.process = None
 
 
-def installed(name):
-    """The worker of a peer, its environment made when missing; None, and said, when impossible."""
-    folder, worker, module, calls = PEERS[name]
+def environment(folder, module, calls):
+    """The Python of an environment in which this module can be imported, made when missing."""
     python = ENVIRONMENTS / folder / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", python.parent.parent], check=True)
+    if subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode:
+        for arguments in calls:
+            pip = [python, "-m", "pip", "install", "--quiet", *arguments]
+            subprocess.run(pip, check=True, capture_output=True, text=True)
+        subprocess.run([python, "-c", f"import {module}"], check=True, capture_output=True)
+    return python
+
+
+def installed(name):
+    """The worker of a peer; None, and said, when its environment cannot be made."""
+    folder, worker, *needs = PEERS[name]
     try:
-        if not python.exists():
-            subprocess.run([sys.executable, "-m", "venv", python.parent.parent], check=True)
-        if subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode:
-            for arguments in calls:
-                pip = [python, "-m", "pip", "install", "--quiet", *arguments]
-                subprocess.run(pip, check=True, capture_output=True, text=True)
-            subprocess.run([python, "-c", f"import {module}"], check=True, capture_output=True)
-        return Worker(python, worker)
+        return Worker(environment(folder, *needs), worker)
     except subprocess.CalledProcessError as error:
         why = str(error.stderr or error).strip().splitlines()[-1]
         print(f"{name} could not be installed and is left out: {why}\n", flush=True)
@@ -186,7 +191,7 @@ def summary(times, found):
 
 def against_rounds(workers):
     """The cost of k rounds of one DP-SGD step; who took 10 s is not asked for more."""
-    print("\n### Cost against k: σ 1, q 0.001, δ 1e-6, milliseconds\n\n| k |", end="")
+    print("\n### Cost against k: σ 1, r 0.001, δ 1e-6, milliseconds\n\n| k |", end="")
     print("".join(f" {name} |" for name in workers) + "\n|" + "---|" * (1 + len(workers)))
     asked = dict(workers)
     for power in range(2, 9):

@@ -1,31 +1,47 @@
 """What bench/run.py asks: (name, query, reference value or None).
 
-The reference values were computed beforehand by two independent methods that agree (a contour
-integral at 160 bits, a privacy loss distribution with Richardson extrapolation; closed forms where
-they exist).
+The reference values are rows of the tests' data. They were computed beforehand by two independent
+methods that agree (a contour integral at 160 bits, a privacy loss distribution with Richardson
+extrapolation; closed forms where they exist).
 """
 
+import json
+from pathlib import Path
 
-def dpsgd(noise, rate, k, delta, truth=None):
-    query = {"kind": "gaussian", "noise": noise, "rate": rate, "k": k, "delta": delta}
-    return f"σ {noise:g}, q {rate:.3g}, k {k:g}, δ {delta:g}", query, truth
+DATA = Path(__file__).resolve().parents[1] / "tests" / "data" / "accounting_reference.json"
+ROWS = {row["id"]: row for row in json.loads(DATA.read_text())["rows"] if "id" in row}
 
 
 def plain(kind, noise, k, delta, truth=None, rate=1):
     query = {"kind": kind, "noise": noise, "rate": rate, "k": k, "delta": delta}
-    sampled = f", q {rate:g}" if rate < 1 else ""
+    sampled = f", r {rate:.3g}" if rate < 1 else ""
     name = {"gaussian": "Gaussian σ", "laplace": "Laplace b", "response": "response ε₀"}[kind]
     return f"{name} {noise:g}{sampled}, k {k:g}, δ {delta:g}", query, truth
 
 
+def dpsgd(noise, rate, k, delta):
+    return plain("gaussian", noise, k, delta, rate=rate)
+
+
+def known(name):
+    """A row of the tests' data."""
+    row = ROWS[name]
+    noise = next(row[key] for key in ("sigma", "scale", "epsilon") if key in row)
+    kind = {"sampled gaussian": "gaussian", "randomized response": "response"}
+    kind = kind.get(row["what"], row["what"])
+    return plain(kind, noise, row["k"], row["delta"], row["value"], row.get("rate", 1))
+
+
+def least_noise(name):
+    """A calibration of the tests' data."""
+    row = {"rate": 1, "k": 1, **ROWS[name]}
+    query = {key: row[key] for key in ("rate", "k", "epsilon", "delta")}
+    return ", ".join(f"{key} {value:g}" for key, value in query.items()), query, row["value"]
+
+
 ORDINARY = [
-    dpsgd(1.1, 256 / 60_000, 3525, 1e-5, 1.1353903847640532),
-    dpsgd(0.8, 0.01, 10_000, 1e-5, 10.053634770654053),
-    dpsgd(4.0, 0.01, 10_000, 1e-5, 0.9468668007643805),
-    dpsgd(0.5, 0.02, 10_000, 1e-5, 97.2852940362757),
-    dpsgd(1.0, 0.01, 10, 1e-6, 0.59234944988153),
-    dpsgd(20.0, 0.001, 10_000, 1e-6, 0.01593174992408728),
-    dpsgd(4.0, 0.01, 10_000, 1e-12, 1.71114373998694),
+    *map(known, ("sgd_mnist", "sgd_.8_1e4", "sgd_abadi", "sgd_bigeps", "sgd_k10", "sgd_smalleps")),
+    known("sgd_abadi_d12"),
     dpsgd(0.6, 0.001, 10_000, 1e-5),
     dpsgd(0.7, 1e-4, 100_000, 1e-8),
     dpsgd(1.0, 0.001, 100_000, 1e-6),
@@ -34,40 +50,24 @@ ORDINARY = [
     dpsgd(4.0, 0.05, 100, 1e-6),
 ]
 BOOK = [  # the table of the chapter accounting
-    dpsgd(4.0, 0.01, 10_000, 1e-5, 0.9468668007643805),
+    known("sgd_abadi"),
     dpsgd(1.1, 256 / 60_000, 14_100, 1e-5),
     dpsgd(1.0, 5000 / 763_430, 4120, 1e-9),
     dpsgd(3.0, 4096 / 50_000, 2000, 1e-5),
 ]
 CLOSED = [
-    plain("gaussian", 1.0, 1, 1e-5, 4.3771780956812245),
-    plain("gaussian", 10.0, 10_000, 1e-6, 96.7172719638677),
-    plain("response", 0.1, 10, 1e-6, 0.9993709057217588),
-    plain("response", 0.1, 1000, 1e-6, 19.344671447993044),
+    *map(known, ("gau_k1", "gau_k1e4", "pure_k10", "pure_k1000")),
     plain("laplace", 1.0, 1, 1e-6),
     dpsgd(1.0, 0.01, 1, 1e-6),
 ]
 HARD = [
-    plain("laplace", 10.0, 10, 1e-6, 0.9989780894472199),
-    plain("laplace", 10.0, 1000, 1e-6, 18.950287367539588),
+    *map(known, ("lap_k10", "lap_k1000")),
     plain("laplace", 1.0, 1000, 1e-6, rate=0.01),
     dpsgd(1.0, 0.01, 1000, 1e-30),
     dpsgd(0.3, 0.001, 1000, 1e-6),
     dpsgd(1.0, 1e-5, 100, 1e-8),
 ]
-CALIBRATIONS = [  # (what, query, reference)
-    ("Gaussian, (1, 1e-5)", {"rate": 1, "k": 1, "epsilon": 1.0, "delta": 1e-5}, 3.730631634815942),
-    (
-        "Gaussian, (0.001, 1e-12)",
-        {"rate": 1, "k": 1, "epsilon": 1e-3, "delta": 1e-12},
-        5412.302193843927,
-    ),
-    (
-        "q 0.01, k 10000, (3, 1e-5)",
-        {"rate": 0.01, "k": 10_000, "epsilon": 3.0, "delta": 1e-5},
-        1.5649655354613117,
-    ),
-]
+CALIBRATIONS = [*map(least_noise, ("cal_1", "cal_1e-3", "scal_3"))]  # (what, query, reference)
 
 CORNERS = [
     dpsgd(noise, rate, k, delta)
