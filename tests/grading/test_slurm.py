@@ -12,7 +12,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import zipfile
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -143,28 +142,20 @@ def four(folder, master):
 
 def sloppy(folder, master):
     """Right answers, handed in as they come; {student: (points, flags that must be there)}."""
-    text, full, expected = json.dumps(solved(master)), hostile.FULL, {}
-
-    def put(name, data, student, points=full, *flags):
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_bytes(data if isinstance(data, bytes) else data.encode())
-        expected[student] = (points, flags)
-
-    put("doejane_LATE_123_4567_laplace.ipynb", text, "doejane", full, "late")
-    put("li_124_4568_laplace-1.ipynb", text, "li (124)", full, "submissions of li")
-    put("li_125_4570_laplace.ipynb", text, "li (125)", full, "submissions of li")
-    put("Zoë Ü_1235_assignsubmission_file_/laplace.ipynb", text, "Zoë Ü")
-    put("mac/laplace.ipynb", text, "mac")
-    put("mac/._laplace.ipynb", b"\0\5\26\7", "mac")
-    put("copies/laplace.ipynb", "{}", "copies")
-    put("copies/laplace (1).ipynb", text, "copies", full, "not marked: laplace.ipynb")
-    put("utf-16.ipynb", text.encode("utf-16"), "utf-16")
-    put("crlf.ipynb", text.replace("\n", "\r\n"), "crlf")
-    put("007123.ipynb", text, "007123")
-    put("paper.pdf", b"%PDF-1.4", "paper", 0, "renamed file", "unreadable")
-    with zipfile.ZipFile(folder / "packed.zip", "w") as archive:
-        archive.writestr("hw/laplace.ipynb", text)
-    return expected | {"packed": (full, ())}
+    text = json.dumps(solved(master))
+    files = [  # student, file, content, flags
+        ("doejane", "doejane_LATE_123_4567_laplace.ipynb", text, "late"),
+        ("li (124)", "li_124_4568_laplace-1.ipynb", text, "submissions of li"),
+        ("li (125)", "li_125_4570_laplace.ipynb", text, "submissions of li"),
+        ("Zoë Ü", "Zoë Ü_1235_assignsubmission_file_laplace.ipynb", text),
+        ("utf-16", "utf-16.ipynb", text.encode("utf-16")),
+        ("crlf", "crlf.ipynb", text.replace("\n", "\r\n")),
+        ("007123", "007123.ipynb", text),
+        ("paper", "paper.pdf", "%PDF-1.4", "renamed file", "unreadable"),
+    ]
+    for _, name, content, *_ in files:
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return {s: (hostile.FULL if s != "paper" else 0, flags) for s, _, _, *flags in files}
 
 
 def more_than_120(folder, master):
