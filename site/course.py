@@ -23,7 +23,7 @@ from sphinx.util import docname_join, logging
 from sphinx.util.docutils import SphinxDirective
 
 import ledger
-from status import SILENT, row
+from status import SILENT, drawn, row
 
 HERE = Path(__file__).resolve().parent
 STAR = " ★"
@@ -32,10 +32,6 @@ UNCOUNTED = ("Exercises", "In practice", "Further reading")
 WORD, SYMBOLS, FORMULA, LINE, PICTURE = 1 / 100, 1 / 15, 3 / 4, 1 / 10, 1  # minutes for one of each
 SITTING = 90  # minutes, the longest first reading
 logger = logging.getLogger(__name__)
-
-
-class Placeholder(nodes.General, nodes.Element):
-    """Stands for what can be drawn when all pages have been read."""
 
 
 def title_of(section):
@@ -195,13 +191,6 @@ def link(app, here, page, text=None):
     return nodes.reference("", words, refuri=address, internal=True)
 
 
-class Drawn(SphinxDirective):
-    """``{course-map}``, ``{course-plan}``, ``{course-sources}``."""
-
-    def run(self):
-        return [Placeholder(kind=self.name)]
-
-
 class Read(SphinxDirective):
     """``{course-read} pure-dp gaussian``: a route through the book; each line says why."""
 
@@ -219,8 +208,6 @@ class DrawCourse(SphinxPostTransform):
     default_priority = 8  # before references are resolved
 
     def run(self, **kwargs):
-        for place in list(self.document.findall(Placeholder)):
-            place.replace_self(DRAW[place["kind"]](self.app, self.env.docname))
         self.say_minutes()
         self.say_time_of_links()
         asked = (box for box in self.document.findall(nodes.admonition) if is_question(box))
@@ -309,9 +296,6 @@ def draw_plan(app, here):
     return nodes.table("", group, classes=["course-plan", "colwidths-auto"])
 
 
-DRAW = {"course-map": draw_map, "course-sources": draw_sources, "course-plan": draw_plan}
-
-
 def check_sitting(app, env):
     """No first reading is longer than one sitting, and the plan names sections that are there."""
     for page, chapter in chapters(env).items():
@@ -349,9 +333,7 @@ def copy_scripts(app, exception):
 
 def setup(app):
     """Register the directives and what fills them."""
-    app.add_node(Placeholder)
-    for name in DRAW:
-        app.add_directive(name, Drawn)
+    drawn(app, {"course-map": draw_map, "course-sources": draw_sources, "course-plan": draw_plan})
     app.add_directive("course-read", Read)
     app.add_transform(StarSections)
     app.add_post_transform(DrawCourse)

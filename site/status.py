@@ -22,26 +22,35 @@ COLUMNS = ("page", "seconds", "cells", "words", "folded words", "claims", "tests
 SILENT = (nodes.math, nodes.math_block, nodes.literal_block, nodes.comment, nodes.raw)
 
 
-class StatusTables(nodes.General, nodes.Element):
-    """Stands for the tables until every page has been read."""
+DRAW = {}  # directive -> its nodes, as a function of the application and the page
 
 
-class BuildStatus(SphinxDirective):
-    """``{build-status}``: the tables."""
+class Placeholder(nodes.General, nodes.Element):
+    """Stands for what can be drawn when all pages have been read."""
+
+
+class Drawn(SphinxDirective):
+    """``{build-status}``, ``{course-map}``, ..."""
 
     def run(self):
-        return [StatusTables()]
+        return [Placeholder(kind=self.name)]
 
 
-class DrawStatus(SphinxPostTransform):
+class Draw(SphinxPostTransform):
     """Every page is read and executed by now."""
 
     default_priority = 8  # before references are resolved
 
     def run(self, **kwargs):
-        for place in list(self.document.findall(StatusTables)):
-            tables = page_table(self.app, self.env.docname) + versions_table()
-            place.replace_self(tables)
+        for place in list(self.document.findall(Placeholder)):
+            place.replace_self(DRAW[place["kind"]](self.app, self.env.docname))
+
+
+def drawn(app, functions):
+    """Register the directives of this name and what draws them."""
+    DRAW.update(functions)
+    for name in functions:
+        app.add_directive(name, Drawn)
 
 
 def cells_of(doctree):
@@ -150,7 +159,7 @@ def row(cells):
 
 def setup(app):
     """Register the directive, its place-holder and what fills it."""
-    app.add_node(StatusTables)
-    app.add_directive("build-status", BuildStatus)
-    app.add_post_transform(DrawStatus)
+    app.add_node(Placeholder)
+    app.add_post_transform(Draw)
+    drawn(app, {"build-status": lambda *here: page_table(*here) + versions_table()})
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
