@@ -21,6 +21,7 @@ from .spec import (
     says,
     table,
     ticks,
+    told,
 )
 
 
@@ -77,12 +78,7 @@ def composition_race():
         "advanced {say_advanced delta k}, optimal {say_optimal delta k}. {verdict delta k}",
         data={
             "rounds": rounds.tolist(),
-            "basic": table(basic),
-            "advanced": table(advanced),
-            "optimal": table(best),
-            "say_basic": says(basic),
-            "say_advanced": says(advanced),
-            "say_optimal": says(best),
+            **told(basic=basic, advanced=advanced, optimal=best),
             "verdict": [
                 [race_verdict(*row) for row in zip(a, basic, o, strict=True)]
                 for a, o in zip(advanced, best, strict=True)
@@ -137,8 +133,7 @@ def amplification():
             "epsilons": table(epsilon),
             "straight": table(rate[:, None] * fine),
             "curve": table(curve),
-            "after": table(after),
-            "say_after": says(after),
+            **told(after=after),
             "say_guess": says(guess),
             "ratio": says(after / guess),
         },
@@ -195,14 +190,11 @@ def renyi_orders():
             "spent": table(spent, span=limit),
             "classic": table(classic, span=limit),
             "improved": table(improved, span=limit),
-            "exact": table(exact),
             "best": order[best].tolist(),
-            "least": table(classic.min(1)),
+            **told(exact=exact, least=classic.min(1)),
             "say_spent": says(spent),
             "say_price": says(np.log(1 / delta) / (order - 1)),
             "say_classic": says(classic),
             "say_best": [f"{a}" for a in order[best]],
-            "say_least": says(classic.min(1)),
-            "say_exact": says(exact),
         },
     )  # fmt: skip

@@ -156,6 +156,12 @@ def says(values, *style, **more):
     return say(float(values), *style, **more)
 
 
+def told(**arrays):
+    """Each array as a table, and in words as one whose name begins with `say_`."""
+    words = {f"say_{name}": says(values) for name, values in arrays.items()}
+    return {name: table(values) for name, values in arrays.items()} | words
+
+
 def decades(low, high, step=1):
     """Ticks at powers of ten, from 10^low to 10^high."""
     return [(float(f"1e{n}"), _decade(n)) for n in range(low, high + 1, step)]

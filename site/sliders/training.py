@@ -143,30 +143,27 @@ ROWS, SPLITS = (44, 88, 177, 354, 708), 40
 BUDGETS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
 
 
-def accuracies(fit, loss, rows, epsilon):
+def accuracies(rows, fit):
     """Accuracy on 236 voters of fits to `rows` of the others, one for each split."""
     x, vote = surveys.voters()
-    rng = np.random.default_rng([rows, int(1000 * epsilon)])
-    options = erm.public_options(fit, rows, x.shape[1], epsilon=epsilon)
     right = np.empty(SPLITS)
     for split in range(SPLITS):
         order = np.random.default_rng(split).permutation(len(vote))
         learn, judge = order[:rows], order[708:]
-        theta = fit(x[learn], vote[learn], loss=loss, rng=rng, **options).theta
-        right[split] = np.mean(x[judge] @ theta * vote[judge] > 0)
+        right[split] = np.mean(x[judge] @ fit(x[learn], vote[learn]) * vote[judge] > 0)
     return right
 
 
-def without_privacy(rows):
-    """The same without noise: the mean over the splits."""
-    x, vote = surveys.voters()
-    right = []
-    for split in range(SPLITS):
-        order = np.random.default_rng(split).permutation(len(vote))
-        learn, judge = order[:rows], order[708:]
-        theta = erm.risk_minimum(x[learn], vote[learn], regularization=1e-3)
-        right.append(np.mean(x[judge] @ theta * vote[judge] > 0))
-    return float(np.mean(right))
+def private(method, loss, rows, epsilon):
+    """Accuracies of a private method."""
+    rng = np.random.default_rng([rows, int(1000 * epsilon)])
+    options = erm.public_options(method, rows, 8, epsilon=epsilon)
+    return accuracies(rows, lambda *data: method(*data, loss=loss, rng=rng, **options).theta)
+
+
+def optimum(x, vote):
+    """The same without noise."""
+    return erm.risk_minimum(x, vote, regularization=1e-3)
 
 
 def erm_accuracy_panels(limit):
@@ -193,10 +190,10 @@ def erm_accuracy_panels(limit):
 def erm_accuracy():
     """The budget and the number of rows: what counts is their product."""
     answer, question = (
-        np.array([[accuracies(fit, loss, n, e) for e in BUDGETS] for n in ROWS])
-        for _, fit, loss in LEARNERS
+        np.array([[private(method, loss, n, e) for e in BUDGETS] for n in ROWS])
+        for _, method, loss in LEARNERS
     )
-    free = np.array([without_privacy(n) for n in ROWS])
+    free = np.array([accuracies(n, optimum).mean() for n in ROWS])
     majority = float(np.mean(surveys.voters()[1] < 0))
     budgets, limit = np.array(BUDGETS), (0, 1)
     product = np.multiply.outer(ROWS, budgets)
