@@ -280,6 +280,10 @@ def main():
     all_of_it = import_time("import dpnotes")
     scipy = import_time("import numpy, scipy.special, scipy.optimize")
     print(f"\n`import dpnotes`: {all_of_it:.2f} s; NumPy and SciPy alone {scipy:.2f} s.")
+    for room in (Path("accountant"), Path()):
+        files = [*(HERE.parent / "dpnotes" / room).rglob("*.py")]
+        lines = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
+        print(f"`dpnotes/{room}`: {lines} lines in {len(files)} files.")
     corners(workers["dpnotes"])
     for worker in workers.values():
         worker.stop()
