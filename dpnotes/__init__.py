@@ -9,7 +9,6 @@ name beside: ``from dpnotes.chapters import composition``. ``dpnotes.accountant`
 behind ``PrivacyLoss``; ``dpnotes.plotting`` needs matplotlib.
 """
 
-from .accountant import PrivacyLoss, calibrate
 from .chapters.composition import dominating_pair
 from .chapters.gaussian import gaussian_delta, gaussian_sigma
 from .chapters.renyi_dp import (
@@ -22,8 +21,8 @@ from .divergences import (
     renyi_divergence, total_variation, tradeoff,
 )  # fmt: skip
 from .accountant import (
-    discrete_gaussian, discrete_laplace, finite, gaussian, laplace, randomized_response,
-    subsample, subsample_substitution,
+    PrivacyLoss, calibrate, discrete_gaussian, discrete_laplace, finite, gaussian, laplace,
+    randomized_response, subsample, subsample_substitution,
 )  # fmt: skip
 from .mechanisms import (
     discrete_gaussian_mechanism, discrete_laplace_mechanism, gaussian_mechanism,

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._scipy import logsumexp
-from .numerics import gauss, log_ratio, mean_excess
+from .numerics import gauss, log_ratio, logsumexp, mean_excess
 from .checks import (
     Array, Few, Function, Laws, NonnegativeOrInf, Probability, Real, checked, refusal,
 )  # fmt: skip
@@ -43,12 +42,10 @@ def renyi_divergence(p: Laws, q: Laws, alpha: NonnegativeOrInf) -> float | Array
     alpha, shape = _with_outcome_axis(alpha, p)
     p, q = np.broadcast_to(p, shape), np.broadcast_to(q, shape)
     order, value = alpha[..., 0], np.empty(shape[:-1])
-    mirrored = (order > 0) & (order < 0.5) & ~((p == 0) & (q > 0)).any(-1)
+    mirrored = (order < 0.5) & ~((p == 0) & (q > 0)).any(-1)
     for rows, rule in (
-        (order == 0, _renyi_of_order_zero),
-        (mirrored & (order < 1e-15), _renyi_of_order_tiny),
-        (mirrored & (order >= 1e-15), _renyi_by_symmetry),
-        ((order > 0) & (order != 1) & (order < np.inf) & ~mirrored, _renyi),
+        (mirrored, _renyi_by_symmetry),
+        ((order != 1) & (order < np.inf) & ~mirrored, _renyi),
         (order == 1, _kl),
         (order == np.inf, _largest_loss),
     ):
@@ -155,26 +152,16 @@ def _kl(p, q, *_):
     return (_weighted_excess(p, -loss_of(p, q)) + np.where(p > 0, 0.0, q)).sum(-1)
 
 
-def _renyi_of_order_zero(p, q, *_):
-    with np.errstate(divide="ignore"):
-        return 0.0 - np.log((q * (p > 0)).sum(-1))
-
-
-def _renyi_of_order_tiny(p, q, alpha):
-    """The first term of the series in alpha: 1 - alpha would be 1."""
-    return alpha[..., 0] * _kl(q, p)
-
-
 def _renyi_by_symmetry(p, q, alpha):
-    """(1 - alpha) D_alpha(p || q) = alpha D_(1-alpha)(q || p), for orders in (0, 1/2).
+    """(1 - alpha) D_alpha(p || q) = alpha D_(1-alpha)(q || p), for orders in [0, 1/2).
 
     Not where q has mass outside of p's support: there nothing cancels, and this loses digits.
     """
-    return (alpha / (1 - alpha))[..., 0] * _renyi(q, p, 1 - alpha)
+    return (alpha / (1 - alpha))[..., 0] * _renyi(q, p, 1 - np.maximum(alpha, 1e-15))
 
 
 def _renyi(p, q, alpha):
-    """Orders in (0, 1) and (1, inf): log-sum-exp, or a sum of small terms about 1."""
+    """Orders in [0, 1) and (1, inf): log-sum-exp, or a sum of small terms about 1."""
     loss, more = loss_of(p, q), alpha - 1
     power = np.where(p > 0, more * np.where(p > 0, loss, 0.0), -np.inf)
     with np.errstate(under="ignore"):

@@ -15,7 +15,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ._scipy import expit
+from .numerics import expit
 from .checks import (
     Array, ArrayLike, Count, Generator, Positive, PositiveNumber, Real, RealNumber, as_array,
     checked, refusal,

@@ -1,9 +1,12 @@
-"""Sums and logarithms that lose no digits, and Gauss-Legendre quadrature."""
+"""Sums and logarithms that lose no digits, Gauss-Legendre quadrature, and SciPy's functions, which
+are imported at the first call: importing SciPy takes longer than dpnotes does."""
 
-from functools import lru_cache
+from functools import lru_cache, partial
+from importlib import import_module
 
 import numpy as np
 
+optimize = partial(import_module, "scipy.optimize")  # optimize() is the module
 SMALL = 0.5  # up to here exp(w) - 1 - w is a series
 FACTORIALS = np.cumprod(np.arange(1.0, 17.0))
 SERIES = 1 / FACTORIALS[:0:-1]  # 1/16!, ..., 1/2!
@@ -53,3 +56,23 @@ def log_ratio(p, q):
         plain = np.log(p / q)
     plain = np.where(np.isfinite(plain), plain, np.log(p) - np.log(q))
     return np.where(near, np.log1p(ratio), plain)
+
+
+def _later(module, name):
+    def function(*arguments, **options):
+        return getattr(import_module(module), name)(*arguments, **options)
+
+    return function
+
+
+def log_binomial(n, k):
+    """log of the number of subsets of k among n."""
+    gammaln = _later("scipy.special", "gammaln")
+    return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+
+
+def __getattr__(name):
+    """`from .numerics import ndtr` makes scipy.special.ndtr, or scipy.linalg.cho_factor."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return _later("scipy.linalg" if name.startswith("cho_") else "scipy.special", name)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import cache
 from math import exp, log
 
-from .._scipy import optimize
+from ..numerics import optimize
 from ..checks import Function, NonnegativeNumber, OpenProbabilityNumber, checked, instance, within
 from .privacy_loss import PrivacyLoss
 

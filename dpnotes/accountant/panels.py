@@ -1,5 +1,4 @@
-"""Laplace noise, sampled or not, and Gaussian noise sampled under substitution: densities between
-atoms.
+"""Densities between atoms: Laplace noise, sampled or not; Gaussian noise under substitution.
 
 In terms of u, the loss of the step without sampling, q has the density exp(-(u + a)/2) / 4 on
 (-a, a) for Laplace noise (a = 1/scale), and a normal one for Gaussian noise. The sampled loss is

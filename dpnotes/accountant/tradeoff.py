@@ -1,5 +1,4 @@
-"""The trade-off function: the least type-II error of any test of a given level (Dong, Roth and Su
-2022).
+"""The trade-off function (Dong, Roth and Su 2022): the least type-II error of a test at a level.
 
 A test of level a for q has power at most e^s a + delta(s) under p, for every real s. So its type-II
 error is at least 1 - delta(s) - e^s a, and the largest of these bounds is attained
@@ -12,7 +11,7 @@ from math import sqrt
 
 import numpy as np
 
-from .._scipy import ndtri
+from ..numerics import ndtri
 from .law import EPS
 
 GRID, ROUNDS = np.linspace(0, 1, 9), 26  # each grid lies between the neighbours of the last peak

@@ -14,8 +14,7 @@ from math import comb, log, pi, prod, sqrt
 
 import numpy as np
 
-from .._scipy import erfcx, ndtr
-from ..numerics import legendre
+from ..numerics import erfcx, legendre, ndtr
 from .law import BLOCK, EPS, Finite, Gaussian
 from .panels import Laplace, Symmetrised
 from .sampled_gaussian import SampledGaussian, inverse_mixed_loss

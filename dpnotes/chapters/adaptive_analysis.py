@@ -12,7 +12,7 @@ from typing import Annotated
 
 import numpy as np
 
-from .._scipy import erf
+from ..numerics import erf
 from ..checks import (
     Array, ArrayLike, Count, Counts, Function, Generator, Many, Nonnegative, NonnegativeNumber,
     OpenProbability, Positive, PositiveNumber, Real, checked, counts, refusal,

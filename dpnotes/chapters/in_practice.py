@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from .._scipy import log_ndtr, ndtr, ndtri
+from ..numerics import log_ndtr, ndtr, ndtri
 from ..accountant import PrivacyLoss, finite
 from ..checks import Few, Many, checked, count, number_within, within
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._scipy import log1p, log_binomial, logsumexp, optimize
+from ..numerics import log1p, log_binomial, logsumexp, optimize
 from ..checks import (
     Array, Nonnegative, NonnegativeNumber, OpenProbability, OpenProbabilityNumber, Order,
     OrderAboveOne, OrderAboveOneNumber, PositiveNumber, ProbabilityNumber, checked, refusal,

@@ -15,8 +15,7 @@ from typing import Annotated
 
 import numpy as np
 
-from .._scipy import log_binomial, softmax
-from ..numerics import gauss
+from ..numerics import gauss, log_binomial, softmax
 from ..checks import (
     Array, ArrayLike, Count, Generator, PositiveNumber, PositiveProbability, Real, RealNumber,
     Vector, also, array, checked, choice, count, probability, real, refusal,

@@ -19,7 +19,7 @@ from typing import Annotated
 
 import numpy as np
 
-from .._scipy import expit, softmax
+from ..numerics import expit, softmax
 from ..accountant import PrivacyLoss, gaussian, subsample
 from ..accountant.sampled_gaussian import mixed_loss
 from ..checks import (

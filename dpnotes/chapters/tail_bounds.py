@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from .._scipy import kl_div, optimize, xlog1py
+from ..numerics import kl_div, optimize, xlog1py
 from ..checks import Array, Function, NonnegativeOrInfNumber, Positive, Probability, Real, checked
 
 _SMALLEST = 5e-324

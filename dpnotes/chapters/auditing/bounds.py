@@ -11,7 +11,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ..._scipy import betainccinv, betaincinv
+from ...numerics import betainccinv, betaincinv
 from ...checks import (
     Array, ArrayLike, Count, CountOrZero, Counts, OpenProbability, Probability, Vector, also,
     checked, number_within, real_array, refusal,

@@ -15,7 +15,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ..._scipy import optimize
+from ...numerics import optimize
 from ...checks import (
     Anything, Array, BelowOneNumber, Count, Generator, Many, Nonnegative, OpenProbabilityNumber,
     Positive, PositiveNumber, checked, number_within, refusal,

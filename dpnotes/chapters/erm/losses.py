@@ -15,7 +15,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ..._scipy import expit
+from ...numerics import expit
 from ...checks import (
     Anything, Array, ArrayLike, Matrix, Positive, PositiveNumber, Real, Vector, also, checked,
     real, real_array, refusal,

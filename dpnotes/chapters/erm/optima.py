@@ -10,7 +10,7 @@ from math import ceil, log, sqrt
 
 import numpy as np
 
-from ..._scipy import cho_factor, cho_solve
+from ...numerics import cho_factor, cho_solve
 from ...checks import Array, Matrix, PositiveNumber, checked
 
 

@@ -13,8 +13,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ..._scipy import logsumexp
-from ...numerics import gauss
+from ...numerics import gauss, logsumexp
 from ...checks import (
     Array, ArrayLike, BelowOneNumber, Count, Generator, Many, PositiveNumber, Real, also,
     as_array, checked, count_up_to, instance, nonnegative, positive, refusal, scalar, vector,

@@ -19,7 +19,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ..._scipy import log_binomial, log_softmax, xlog1py, xlogy
+from ...numerics import log_binomial, log_softmax, xlog1py, xlogy
 from ...accountant import PrivacyLoss
 from ...accountant.law import Finite
 from ...checks import (
