@@ -6,6 +6,7 @@ cells have the notebook's cell ids. Without JavaScript nothing of this shows.
 
 import hashlib
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -13,6 +14,11 @@ from docutils import nodes
 from sphinx.errors import ExtensionError
 
 HERE = Path(__file__).resolve().parent
+MODULES = HERE.parent / "node_modules"
+READERS = {  # of previews
+    "markdown-it.js": "markdown-it/dist/markdown-it.min.js",
+    "dollarmath.js": "markdown-it-dollarmath/dist/index.esm.min.js",
+}
 EMPTY = "Your answer here."  # what stands where a text is to be written
 
 
@@ -92,6 +98,10 @@ def copy_scripts(app, exception):
     if not exception and app.builder.name == "html":
         target, skipped = Path(app.outdir) / "_homework", shutil.ignore_patterns("__pycache__")
         shutil.copytree(HERE / "homework", target, ignore=skipped, dirs_exist_ok=True)
+        for name, source in READERS.items():
+            code = (MODULES / source).read_text(encoding="utf-8")
+            code = re.sub(r"//# sourceMappingURL=.*", "", code)
+            (target / name).write_text(code, encoding="utf-8")
 
 
 def setup(app):

@@ -5,7 +5,7 @@ import { set } from "../_run/editor.js";
 import { available, call, run, Stopped, start, stop } from "../_run/python.js";
 import { mark, Store } from "./keep.js";
 import { assemble, isAnswer, partsOf, readFile, save, tidy } from "./notebook.js";
-import { preview } from "./preview.js";
+import { outdate, preview } from "./preview.js";
 import {
   answerBox,
   ask,
@@ -64,6 +64,7 @@ function refresh() {
     const box = boxes.get(part.id),
       result = resultOf(part);
     box.reset.textContent = undone.has(part.id) && !isAnswered(part) ? "Undo reset" : "Reset";
+    if (part.kind === "words") outdate(box.result, textOf(part));
     if (running?.part === part || part.kind === "words") continue;
     const state = !result ? "none" : result.stale ? "stale" : result.ok ? "pass" : "fail";
     const now = [state, result?.message, result?.at].join();

@@ -1,60 +1,53 @@
-// How a text of Markdown with formulas will look. KaTeX is loaded with the first preview.
+// How a text will look to those who mark it: the same rules of Markdown and of formulas between
+// dollar signs as on their pages (assignments/grader/rendering.py). All that is needed is loaded
+// with the first preview.
 
 import { make } from "./view.js";
 
 const STATIC = new URL("../_static/katex/", import.meta.url);
-const FORMULA = /\$\$([^$]+)\$\$|\$([^$]+)\$/g;
+const RULES = { double_inline: true };
+const MISSING =
+  "What typesets formulas could not be loaded: they stand here as TeX. Without network, try later.";
+const CHANGED = "The text has changed since: press Preview again.";
 
-const katex = () =>
-  globalThis.katex
+const script = (address, name) =>
+  globalThis[name]
     ? Promise.resolve()
     : new Promise((resolve, reject) => {
-        const script = make("script", {
-          src: new URL("katex.min.js", STATIC),
+        const added = make("script", {
+          src: address,
           onload: resolve,
-          onerror: reject,
+          onerror: () => {
+            added.remove();
+            reject(new Error(`${address} could not be loaded`));
+          },
         });
-        document.head.append(script);
+        document.head.append(added);
       });
 
-const macros = () => fetch(new URL("macros.json", STATIC)).then((answer) => answer.json());
-
-const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-
-const inline = (text) =>
-  text
-    .replace(/`([^`]+)`/g, "<code>$1</code>")
-    .replace(/\*\*([^*]+)\*\*/g, "<strong>$1</strong>")
-    .replace(/\*([^*]+)\*/g, "<em>$1</em>");
-
-/** A paragraph, or a list where each line begins with a mark. */
-function block(text) {
-  const lines = text.split("\n");
-  for (const [tag, mark] of [
-    ["ul", /^\s*[-*+] /],
-    ["ol", /^\s*\d+[.)] /],
-  ]) {
-    if (lines.every((line) => mark.test(line))) {
-      const items = lines.map((line) => `<li>${inline(line.replace(mark, ""))}</li>`);
-      return `<${tag}>${items.join("")}</${tag}>`;
-    }
-  }
-  return `<p>${inline(text)}</p>`;
+async function reader() {
+  const [{ dollarmathPlugin }] = await Promise.all([
+    import("./dollarmath.js"),
+    script(new URL("markdown-it.js", import.meta.url), "markdownit"),
+  ]);
+  const made = globalThis.markdownit({ html: false }).use(dollarmathPlugin, RULES);
+  return made.disable(["image", "link", "autolink"]);
 }
 
-/** HTML of a text; `render(tex, display)` makes a formula. */
-export function asHtml(text, render) {
-  const formulas = [];
-  const kept = text.replace(FORMULA, (_, display, within) => {
-    formulas.push(render(display ?? within, display !== undefined));
-    return `\ue000${formulas.length - 1}\ue001`;
-  });
-  const blocks = escaped(kept)
-    .split(/\n\s*\n/)
-    .filter((part) => part.trim());
-  const made = blocks.map((part) => block(part.trim())).join("");
-  return made.replace(/\ue000(\d+)\ue001/g, (_, number) => formulas[number]);
+async function typesetter() {
+  const [macros] = await Promise.all([
+    fetch(new URL("macros.json", STATIC)).then((answer) => answer.json()),
+    script(new URL("katex.min.js", STATIC), "katex"),
+  ]);
+  return (formula) =>
+    globalThis.katex.render(formula.textContent, formula, {
+      displayMode: formula.matches(".block"),
+      macros: { ...macros },
+      throwOnError: false,
+    });
 }
+
+const line = (text) => make("p", { className: "hw-small", textContent: text });
 
 /** Show it in the box below the text; again, and it is gone. */
 export async function preview(box, text) {
@@ -62,14 +55,30 @@ export async function preview(box, text) {
     box.dataset.state = "none";
     return box.replaceChildren();
   }
-  const [names] = await Promise.all([macros(), katex()]);
-  const render = (tex, display) =>
-    globalThis.katex.renderToString(tex, {
-      displayMode: display,
-      macros: { ...names },
-      throwOnError: false,
-    });
+  let shown;
+  try {
+    shown = make("div", { innerHTML: (await reader()).render(text) });
+  } catch {
+    box.dataset.state = "trouble";
+    return box.replaceChildren(line("The preview could not be loaded. Your text is kept."));
+  }
+  for (const link of shown.querySelectorAll(".mathlabel")) link.remove();
+  for (const one of shown.querySelectorAll("[id]")) one.removeAttribute("id");
+  const formulas = [...shown.querySelectorAll(".math")];
+  let failed = false;
+  if (formulas.length)
+    await typesetter()
+      .then((typeset) => formulas.forEach(typeset))
+      .catch(() => (failed = true));
   box.dataset.state = "preview";
   box.shownText = text;
-  box.innerHTML = asHtml(text, render);
+  box.replaceChildren(...(failed ? [line(MISSING)] : []), ...shown.childNodes);
+}
+
+/** The text is another one now than the one that is shown. */
+export function outdate(box, text) {
+  if (box.dataset.state !== "preview") return;
+  box.querySelector(".hw-changed")?.remove();
+  if (text === box.shownText) return;
+  box.prepend(make("p", { className: "hw-small hw-changed", textContent: CHANGED }));
 }
