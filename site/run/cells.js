@@ -5,6 +5,7 @@ const PAGE = decodeURIComponent(location.pathname)
   .replace(/.*\/(?=chapters\/)/, "")
   .replace(/\.html$/, "");
 const HOME = new URL("./", import.meta.url);
+const PAUSE = 1500; // ms between what is loaded ahead
 const bars = [...document.querySelectorAll(".run-bar")];
 
 let python = null; // the module python.js, once asked for
@@ -381,7 +382,14 @@ async function recall() {
   typed.forEach(([bar, text]) => openEditor(bar, text));
 }
 
-// Who has run a cell in this visit will run one here: Python starts while the page is being read.
+// Until Python has nothing to do and the reader has let a moment pass: a run must not wait.
+async function calm() {
+  do await new Promise((done) => setTimeout(done, PAUSE));
+  while (python.state() === "busy" || python.state() === "starting");
+}
+
+// Who has run a cell in this visit will run one here: Python starts while the page is being read,
+// with what the first cell imports. What others import follows, one module at a time.
 async function warm() {
   let used = null;
   try {
@@ -391,7 +399,13 @@ async function warm() {
   }
   if (!used || !bars.length || navigator.connection?.saveData) return;
   await load();
-  await python.start(undefined, { modules: cells.flatMap((cell) => cell.imports) });
+  const wanted = (some) => [...new Set(some.flatMap((cell) => cell.imports))];
+  const first = wanted(cells.slice(0, Number(bars[0].dataset.cell) + 1));
+  await python.start(undefined, { modules: first });
+  for (const module of wanted(cells).filter((name) => !first.includes(name))) {
+    await calm();
+    await python.warm([module]);
+  }
 }
 
 document.documentElement.dataset.run = "on";

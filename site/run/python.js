@@ -5,6 +5,7 @@
 //   start(onProgress, {modules})
 //                            resolves when `import dpnotes` has worked; onProgress(text, fraction);
 //                            `modules`: names of modules that will be imported, to load along
+//   warm(modules)            loads these too if Python is there and does nothing else; never rejects
 //   run(code, {onOutput, packages, name})
 //                            resolves to {ok, outputs: [{type, data}], error}; never rejects for an
 //                            error of the code. `type`: text, html, svg or error. `packages`:
@@ -47,7 +48,7 @@ let worker = null, // a worker, or the port of a shared one
   starting = null,
   next = 1,
   current = "off";
-const waiting = new Map(); // id of a request: {resolve, reject, onOutput, onProgress}
+const waiting = new Map(); // id of a request: {resolve, reject, onOutput, onProgress, quiet}
 const listeners = new Set();
 const watchers = new Set(); // all who want to see the progress of a start
 
@@ -149,7 +150,8 @@ function hear({ data }) {
     request.reject(error);
     if (data.fatal) end(error);
   }
-  if (current === "busy" && !waiting.size) become("ready");
+  const asked = [...waiting.values()].filter((one) => !one.quiet);
+  if (current === "busy" && !asked.length) become("ready");
 }
 
 // What was loaded once is there without network; and whoever runs cells gets all pages, unless
@@ -165,10 +167,10 @@ function keepOffline(files) {
     .catch(() => {});
 }
 
-function ask(action, message = {}, { onOutput, onProgress } = {}) {
+function ask(action, message = {}, how = {}) {
   return new Promise((resolve, reject) => {
     const id = next++;
-    waiting.set(id, { resolve, reject, onOutput, onProgress });
+    waiting.set(id, { resolve, reject, ...how });
     worker.postMessage({ ...message, id, action, leash });
   });
 }
@@ -199,6 +201,11 @@ async function boot(modules) {
   } finally {
     starting = null;
   }
+}
+
+export async function warm(modules) {
+  if (current !== "ready") return;
+  await ask("warm", { modules }, { quiet: true }).catch(() => {});
 }
 
 async function connect() {

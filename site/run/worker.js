@@ -58,9 +58,10 @@ self.addEventListener("unhandledrejection", ({ reason }) =>
 if (self.onconnect !== undefined) self.addEventListener("error", ({ message }) => fail(message));
 
 self.fetch = async (...request) => {
-  const name = String(request[0].url || request[0])
+  const file = String(request[0].url || request[0])
     .split("/")
     .pop();
+  const name = Object.keys(facts?.files || {}).find((one) => facts.files[one] === file) || file;
   const answer = await plainFetch(...request).catch((error) => {
     fail(`${name} could not be fetched`);
     throw error;
@@ -161,6 +162,19 @@ async function start({ modules }) {
   return {};
 }
 
+// Nobody waits for it: a file that does not come is no fault.
+async function warm({ modules }) {
+  const missing = packagesOf(modules);
+  for (const name of missing) {
+    const address = new URL(`pyodide/${facts.files[name]}`, HOME);
+    const there = await plainFetch(address, { method: "HEAD" }).catch(() => null);
+    if (!there?.ok) return {};
+  }
+  await load(missing);
+  shell.warm(modules);
+  return {};
+}
+
 async function run({ code, packages, name }) {
   await load(packagesOf([...JSON.parse(shell.imported(code)), ...packages]));
   return JSON.parse(
@@ -178,7 +192,7 @@ function reset() {
   return {};
 }
 
-const ACTIONS = { start, run, call, reset };
+const ACTIONS = { start, warm, run, call, reset };
 
 let last = Promise.resolve();
 
