@@ -22,7 +22,7 @@ class LinkTerms(SphinxPostTransform):
         if not terms or self.env.docname not in chapters(self.env):
             return
         words = "|".join(map(re.escape, sorted(terms, key=len, reverse=True)))
-        pattern = re.compile(rf"\b({words})(?=s?\b)", re.I)
+        pattern = re.compile(rf"\b({words})s?\b", re.I)
         for text in list(self.document.findall(nodes.Text)):
             if is_prose(text):
                 self.link_first_uses(text, pattern, terms)
@@ -31,7 +31,7 @@ class LinkTerms(SphinxPostTransform):
         """Replace a text by itself with links; a word that is linked leaves `terms`."""
         parts, end = [], 0
         for match in pattern.finditer(text):
-            target = terms.pop(match[0].lower(), None)
+            target = terms.pop(match[1].lower(), None)
             if target:
                 page, place = target
                 address = self.app.builder.get_relative_uri(self.env.docname, page)

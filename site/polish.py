@@ -36,6 +36,9 @@ root.dataset.mode = kept("mode") || "auto";
 root.dataset.theme = root.dataset.mode != "auto" ? root.dataset.mode
   : matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 """
+WITHOUT_FORMULAS = """\
+    htmlElement.querySelectorAll("math").forEach((el) => el.replaceWith("…"));
+"""
 START = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>Start</title>
 <meta http-equiv="refresh" content="0; url={0}.html"></head>
@@ -246,11 +249,14 @@ def drop_unused_rules(site):
 
 
 def change_scripts(static):
-    """Two lines of others' scripts. In the results of a search each formula stands once, without
-    its TeX. And boxes that scroll are our affair (`dpnotes.js`): the theme measures folded ones.
+    """Some lines of others' scripts. In the results of a search a formula, which is no formula
+    without its layout, is left out as "…", and so are the buttons of cells. And boxes that scroll
+    are our affair (`dpnotes.js`): the theme measures folded ones.
     """
+    skipped = '".run-bar", ".run-cannot", ".copybtn", ".katex-html", ".headerlink",'
     for name, before, after in (
-        ("searchtools.js", '[".headerlink",', '[".katex-html", "annotation", ".headerlink",'),
+        ("searchtools.js", '[".headerlink",', f"[{skipped}"),
+        ("searchtools.js", "    if (anchor) {\n", f"{WITHOUT_FORMULAS}    if (anchor) {{\n"),
         ("scripts/pydata-sphinx-theme.js", '["pre",".nboutput > .output_area",', '["#none",'),
         ("scripts/pydata-sphinx-theme.js", '".cell_output > .output",', ""),
         ("scripts/pydata-sphinx-theme.js", '".pst-scrollable-table-container"]', '"#none"]'),
@@ -286,6 +292,7 @@ def polish_site(app, exception):
     subset_icons(site / "_static", icons)
     dark_without_script(site / "_static")
     change_scripts(site / "_static")
+    shutil.copy(HERE / "carry" / "print.js", site / "_static" / "dpnotes.print.js")
     prune(site / "_static")
     drop_unused_rules(site)
 

@@ -1,4 +1,4 @@
-// Run in the document that site/pdf.py prints.
+// Run in the document that site/pdf.py prints, and in every page when a reader prints it.
 
 // What is wider than the page becomes smaller: a formula, a table or a picture must not be cut.
 // All boxes are measured before any is changed: the whole book is laid out anew after each
@@ -11,6 +11,7 @@ const tooWide = () =>
   );
 
 globalThis.fit = () => {
+  const made = new Set();
   for (let round = 0; round < 4; round++) {
     const changes = [];
     for (const box of tooWide()) {
@@ -24,9 +25,13 @@ globalThis.fit = () => {
         ]);
       }
     }
-    for (const [part, size] of changes) part.style.fontSize = `${size}px`;
+    for (const [part, size] of changes) {
+      part.style.fontSize = `${size}px`;
+      made.add(part);
+    }
     if (!changes.length) break;
   }
+  return [...made];
 };
 
 // The table of contents says on which page each chapter begins.
