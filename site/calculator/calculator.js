@@ -452,6 +452,7 @@
     clearTimeout(soon);
     const query = read();
     box.classList.toggle("calculator-withdrawn", !query);
+    form.elements.exact.disabled = !python || !query;
     if (!query) return withdraw();
     first(query);
     if (started) soon = setTimeout(() => compute(query), 400);
@@ -503,7 +504,7 @@
       const found = await import(new URL(box.dataset.python, location.href)).catch(() => null);
       if (found && (await found.available)) python = found;
     }
-    form.elements.exact.disabled = !python;
+    form.elements.exact.disabled = !python || !read();
     if (!python)
       find("progress").textContent =
         "This copy of the book has no Python in its pages: ask in a shell.";

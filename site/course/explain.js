@@ -63,11 +63,16 @@ async function open(link) {
   return true;
 }
 
+// With the focus back on the link, which must not open it again.
 function close() {
-  clearTimeout(timer);
-  shown?.link.removeAttribute("aria-describedby");
-  shown?.box.remove();
+  if (!shown) return clearTimeout(timer);
+  const { link, box } = shown;
+  const inside = box.contains(document.activeElement);
   shown = null;
+  link.removeAttribute("aria-describedby");
+  if (inside) link.focus({ preventScroll: true });
+  clearTimeout(timer);
+  box.remove();
 }
 
 function soon(action) {

@@ -42,18 +42,34 @@ function openTarget() {
 window.addEventListener("load", openTarget);
 window.addEventListener("hashchange", openTarget);
 
-// Print shows what is folded, in dark ink on white paper.
+// Print shows what is folded, in dark ink on white paper. What is wider than a sheet becomes
+// smaller, and what is written in a box is seen whole: both are measured on a page that is as wide
+// as a sheet for a moment (`data-paper` in the style sheet).
+const page = document.documentElement;
+const fitting = new URL("dpnotes.print.js", document.currentScript.src);
 let closed = [];
+let areas = [];
+let shrunk = [];
 let theme = "light";
+window.addEventListener("load", () => import(fitting).catch(() => {}));
 window.addEventListener("beforeprint", () => {
-  theme = document.documentElement.dataset.theme;
-  document.documentElement.dataset.theme = "light";
+  theme = page.dataset.theme;
+  page.dataset.theme = "light";
   closed = [...document.querySelectorAll("details:not([open])")];
   closed.forEach((block) => (block.open = true));
+  page.dataset.paper = "measured";
+  areas = [...document.querySelectorAll("textarea")].map((area) => [area, area.style.height]);
+  for (const [area] of areas) area.style.height = "0";
+  const heights = areas.map(([area]) => area.scrollHeight + 4);
+  areas.forEach(([area], n) => (area.style.height = `${heights[n]}px`));
+  shrunk = globalThis.fit?.() ?? [];
+  delete page.dataset.paper;
 });
 window.addEventListener("afterprint", () => {
-  document.documentElement.dataset.theme = theme;
+  page.dataset.theme = theme;
   closed.forEach((block) => (block.open = false));
+  for (const [area, height] of areas) area.style.height = height;
+  for (const part of shrunk) part.style.fontSize = "";
 });
 
 // The page of claims: by words, chapter and slip.
