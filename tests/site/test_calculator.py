@@ -227,6 +227,11 @@ def test_what_cannot_be_is_named_in_the_form(form):
         assert field.get_attribute("aria-invalid") == "true"
         assert field.get_attribute("aria-describedby") == said.get_attribute("id")
         assert number(tab) == "–" and tab.locator(".calculator-curve svg").count() == 0
+    tops = [tab.get_by_label(name).bounding_box()["y"] for name in ("rate of", "σ, in units")]
+    assert abs(tops[0] - tops[1]) < 3, "the field does not move"
+    assert tab.get_by_text("What the number assumes").is_hidden()
+    assert tab.get_by_role("button", name="Compute exactly").is_disabled()
+    assert tab.locator("[name=copy]").is_hidden()
     field.fill("1/2")
     assert tab.locator(".calculator-wrong").count() == 0 and number(tab).startswith("ε ≤ ")
     assert field.get_attribute("aria-invalid") == "false"
@@ -363,6 +368,13 @@ def test_the_exact_answer_is_that_of_the_command_line(python):
     check_exact(python.tab, ASKED[0])
     label = python.tab.locator(".calculator-curve svg").get_attribute("aria-label")
     assert "exact: from" in label and "Rényi DP: from" in label
+    python.tab.get_by_label("rate of Poisson").fill("2")
+    muted = python.tab.locator(".calculator-progress").evaluate("(e) => getComputedStyle(e).color")
+    answer = python.tab.locator(".calculator-number")
+    assert answer.evaluate("(one) => getComputedStyle(one).color") == muted
+    assert number(python.tab) == "–" and python.tab.locator(".calculator-theorems").is_hidden()
+    python.tab.get_by_label("rate of Poisson").fill("0.00427")
+    settled(python.tab)
     assert python.faults == []
 
 

@@ -173,6 +173,10 @@ def test_a_reference_shows_its_statement_to_tap_focus_and_hover(tab):
     tab.keyboard.press("Tab")
     box.wait_for()
     assert tab.url == before
+    tab.keyboard.press("Tab")
+    assert box.evaluate("(box) => box.contains(document.activeElement)")
+    tab.keyboard.press("Escape")
+    assert not box.count() and link.evaluate("(link) => link === document.activeElement")
     assert not faults(tab)
 
 
@@ -182,7 +186,7 @@ def test_the_first_use_of_a_word_explains_itself_from_another_page(tab):
     link.tap()
     box = tab.locator(".explanation")
     box.wait_for()
-    assert box.inner_text().lower().startswith(word.lower())
+    assert word.lower().startswith(box.locator("dt").inner_text().lower())
     assert not faults(tab)
 
 

@@ -27,7 +27,7 @@ from test_site import (
     violations,
 )
 
-from assignments.grader import leaks, masters, sandbox
+from assignments.grader import leaks, masters, rendering, sandbox
 from assignments.grader.check import solved
 from machine import ROOT, light_address, module_at, unable
 
@@ -325,7 +325,9 @@ def test_round_trip_from_the_page_to_the_marks(visit, right, tmp_path):
     }
     assert "Grüße" not in (tmp_path / "out" / "feedback" / "ada.html").read_text()
     by_hand = (tmp_path / "out" / "by-hand" / "3c.html").read_text()
-    assert "data:image/png;base64,iVBOR" in by_hand and "Rubric" in by_hand
+    plot = re.search(r'src="(pictures/[^"]+)"', by_hand)[1]
+    assert (tmp_path / "out" / "by-hand" / plot).read_bytes().startswith(b"\x89PNG")
+    assert "Rubric" in by_hand
 
 
 def marks(folder, name):
@@ -389,16 +391,56 @@ def test_the_download_says_what_is_open_red_or_changed(desk, right):
     assert ", 3c (plot), 3c." in news(tab) and "as it is." not in news(tab)
 
 
+SOON = 30_000  # milliseconds
+MARKDOWN = r"""# Head
+line with \$5, `$x$`, _em_ and $a$
+- one $b$
+
+It costs $5 and
+
+not 6$ [no](link)
+```
+$y$
+```
+$$
+c + 1
+$$"""
+FORMULAS_AS_TEX = """(box) => {
+  const copy = box.cloneNode(true);
+  for (const formula of copy.querySelectorAll(".math"))
+    formula.textContent = formula.querySelector("annotation").textContent;
+  return copy.innerHTML;
+}"""
+
+
 def test_a_text_has_a_preview_with_formulas(desk):
     tab = begin(desk)
     box(tab, "2a").fill("**So** $\\frac12 < 1$, <b>not</b> `f(x)`.\n\n- one\n- two")
     press(tab, "Preview 2a")
     shown = tab.locator(".hw-result[data-state=preview]")
-    shown.locator(".katex-html").wait_for()
+    shown.locator(".katex-html").wait_for(timeout=SOON)
     assert [shown.locator(tag).inner_text() for tag in ("strong", "code")] == ["So", "f(x)"]
     assert shown.locator("li").count() == 2 and shown.locator("b").count() == 0
     press(tab, "Preview 2a")
-    shown.wait_for(state="detached")
+    shown.wait_for(state="detached", timeout=SOON)
+    box(tab, "2a").fill(MARKDOWN)
+    press(tab, "Preview 2a")
+    shown.locator("h1").wait_for(timeout=SOON)
+    formulas = shown.evaluate(FORMULAS_AS_TEX)
+    seen, meant = (" ".join(html.split()) for html in (formulas, rendering.markdown(MARKDOWN)))
+    assert re.sub(r">\s+<", "><", seen) == re.sub(r">\s+<", "><", meant).strip()
+    box(tab, "2a").press_sequentially("!")
+    assert "has changed since" in shown.inner_text()
+
+
+def test_a_preview_without_what_typesets_formulas_says_so(own):
+    own.context.route("**/katex.min.js", lambda route: route.fulfill(status=204))
+    tab = begin(own)
+    box(tab, "2a").fill("$x$")
+    press(tab, "Preview 2a")
+    shown = tab.locator(".hw-result[data-state=preview]")
+    shown.get_by_text("could not be loaded").wait_for(timeout=SOON)
+    assert "x" in shown.inner_text()
 
 
 def test_saved_and_loaded_with_a_question_before_anything_is_lost(desk, right):
@@ -523,9 +565,16 @@ def test_reset_can_be_undone_and_results_know_when_they_are_old(desk, right):
     assert "stopped" in said(tab, "1a")
 
 
-def test_python_that_does_not_come_is_not_the_answers_fault(own):
+@pytest.mark.parametrize(
+    ("reason", "hint"),
+    [
+        ("no Python", ""),
+        ("pandas could not be fetched", "; without network, only packages that were loaded here"),
+    ],
+)
+def test_python_that_does_not_come_is_not_the_answers_fault(own, reason, hint):
     broken = STAND_IN.replace(
-        "call(name, args) {", "call(name, args) { throw new Error('no Python');"
+        "call(name, args) {", f"call(name, args) {{ throw new Error('{reason}');"
     )
     script = {"body": broken, "content_type": "text/javascript"}
     own.tab.route("**/_run/python.js", lambda route: route.fulfill(**script))
@@ -533,7 +582,9 @@ def test_python_that_does_not_come_is_not_the_answers_fault(own):
     box(tab, "1a").fill("x = 1")
     press(tab, "Check 1a")
     finish(tab)
-    assert said(tab, "1a") == "Not checked: no Python. Your answer is kept."
+    said_now = said(tab, "1a")
+    assert said_now.startswith(f"Not checked: {reason}{hint or '.'}"), said_now
+    assert said_now.endswith(". Your answer is kept.")
     tab.reload()
     tab.wait_for_selector(".hw-bar")
     assert box(tab, "1a").input_value() == "x = 1" and said(tab, "1a") == ""

@@ -190,21 +190,27 @@ def sticking_out(tab):
 
 
 def cut(tab):
-    """Figures that are not whole on the screen, or whose type is smaller than 9 pixels.
+    """Figures that are not whole on the screen, once, or whose type is smaller than 9 pixels.
 
-    A figure's type has at least 9 units (`plotting.SMALLEST`; the sliders' has 12).
+    Of a drawn letter the scale is a hundredth of its size.
     """
     return tab.evaluate(
-        """() => [...document.querySelectorAll("figure.dpn-figure > svg")].flatMap((figure) => {
+        """() => [...document.querySelectorAll("figure.dpn-figure")].flatMap((box) => {
+        if (!box.getClientRects().length) return [];
+        const [figure, ...more] = [...box.querySelectorAll(":scope > svg")]
+          .filter((one) => one.getBoundingClientRect().width);
+        if (!figure || more.length) return [`${figure ? "twice" : "nothing"}: ${box.className}`];
         const frame = figure.getBoundingClientRect(), units = figure.viewBox.baseVal.width;
-        if (!frame.width) return [];
         const words = [...figure.querySelectorAll("text, g[id*='text_']")];
         const outside = words.map((one) => one.getBoundingClientRect()).filter((box) => box.width
           && (box.left < frame.left - 1 || box.right > frame.right + 1
             || box.top < frame.top - 1 || box.bottom > frame.bottom + 1));
         const whole = frame.left >= 0 && frame.right <= innerWidth + 0.5 && !outside.length;
-        const type = (figure.closest(".dpn-slider") ? 12 : 9) * frame.width / units;
-        return whole && words.length && type > 8.9 ? [] : [figure.ariaLabel];
+        const sizes = words.map((one) => one.tagName === "text"
+          ? parseFloat(getComputedStyle(one).fontSize)
+          : 100 * (one.innerHTML.match(/scale\\((0\\.\\d+)/)?.[1] ?? 1));
+        const type = Math.min(...sizes) * frame.width / units;
+        return whole && words.length && type > 8.9 ? [] : [`${type}: ${figure.ariaLabel}`];
         })"""
     )
 
@@ -338,11 +344,20 @@ def test_page_is_complete_without_javascript(plain, name):
     assert plain.faults == []
 
 
+SEARCHED = """() => {
+  const page = `<div role="main"><p>density <span class="katex"><span class="katex-mathml"><math>
+    <mn>1</mn><mi>e</mi><annotation>TEX</annotation></math></span><span class="katex-html">2</span>
+    </span> of</p><div class="run-bar"><button>Run</button></div></div>`;
+  return Search.htmlToText(page).replace(/\\s+/g, " ").trim();
+}"""
+
+
 def test_search_finds_and_shows_no_tex(watched):
     tab = watched.open("search.html?q=Laplace")
     tab.wait_for_selector("#search-results li p.context")
     text = tab.locator("#search-results").inner_text()
     assert "Laplace" in text and not re.search(r"\\(frac|eps|le|Pr|ln)\b", text)
+    assert tab.evaluate(SEARCHED) == "density … of"
     assert watched.faults == []
 
 
@@ -363,6 +378,13 @@ def test_sidebar_opens_on_a_phone(watched):
     tab.set_viewport_size(NARROW)
     tab.locator(".primary-toggle").first.click()
     assert tab.locator("#pst-primary-sidebar-modal a:visible").count() > 2
+    names = [
+        tab.locator(f".btn-{kind}").first.evaluate(
+            "(one) => getComputedStyle(one, '::after').content"
+        )
+        for kind in ("code", "print")
+    ]
+    assert names == ['"source"', '"print"'], "a phone shows no titles of icons"
     lighten(tab)
     assert violations(tab) == []
     tab.keyboard.press("Escape")
@@ -445,6 +467,29 @@ def test_paper_has_the_title_dark_ink_and_whole_lines(browser, address):
         assert tab.evaluate(LOOK, "article p")["color"] == ink
         assert tab.evaluate(LOOK, "figure.dpn-figure [style*='--dpn-ink']")["fill"] == ink
         assert tab.evaluate(LOOK, "article pre")["whiteSpace"] == "pre-wrap"
+
+
+BEYOND = """() => [...document.querySelectorAll("article :is(.math-scroll, p, textarea)")]
+  .filter((box) => box.scrollWidth > box.clientWidth + 1
+    || box.matches("textarea") && box.scrollHeight > box.clientHeight + 1)
+  .map((box) => box.outerHTML.slice(0, 200))"""
+
+
+@pytest.mark.parametrize("name", ["accounting", "calculator", "assignments/laplace"])
+def test_formulas_and_answers_are_whole_on_paper(browser, address, name):
+    with Watched(browser, address) as watched:
+        tab = watched.open(f"chapters/{name}.html")
+        tab.wait_for_function("globalThis.fit")
+        if "assignments" in name:
+            tab.wait_for_selector("textarea.hw-words")
+            for area in tab.locator("textarea").all()[:3]:
+                area.fill("word " * 300)
+        tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+        tab.emulate_media(media="print")
+        tab.set_viewport_size({"width": 670, "height": 900})  # A4 without margins of 16 mm
+        assert tab.evaluate(BEYOND) == []
+        tab.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert tab.evaluate(f"({BEYOND})()") or "assignments" in name, "on screen it scrolls"
 
 
 def test_sizes_that_are_printed_are_those_of_the_build():
