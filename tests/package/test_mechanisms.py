@@ -9,8 +9,6 @@ from scipy import stats
 
 import dpnotes as dp
 from dpnotes import integer_noise
-from dpnotes.chapters import query_release as release
-from dpnotes.chapters import selection
 from evidence import must_fail
 
 ALARM, DRAWS = 1e-7, 100_000
@@ -25,28 +23,6 @@ def follows(draws, law):
     assert stats.kstest(draws, law.cdf).pvalue > ALARM
 
 
-def follows_masses(draws, outcomes, masses):
-    """Chi-square test against a law on `outcomes`; the rest of the mass is one more outcome."""
-    seen = (draws[:, None] == outcomes).sum(0)
-    seen, masses = np.append(seen, draws.size - seen.sum()), np.append(masses, 1 - masses.sum())
-    assert (seen[masses < 1e-12] == 0).all()
-    keep = masses >= 1e-12
-    expected = masses[keep] / masses[keep].sum() * draws.size
-    assert stats.chisquare(seen[keep], expected).pvalue > ALARM
-
-
-def test_laplace_noise():
-    def check(b):
-        noise = dp.laplace_mechanism(np.full(DRAWS, 7.0), sensitivity=3, epsilon=2, rng=rng()) - 7
-        follows(noise, stats.laplace(0, b))
-        half = DRAWS // 2  # independent entries: the pairs' signs are fair coins
-        same = (np.sign(noise[:half]) == np.sign(noise[half:])).sum()
-        assert stats.binomtest(int(same), half).pvalue > ALARM
-
-    check(1.5)
-    must_fail(check, 1.4)
-
-
 def test_randomized_response_tells_the_truth_as_often_as_it_should():
     def check(epsilon):
         truth = np.arange(DRAWS) % 2
@@ -59,85 +35,40 @@ def test_randomized_response_tells_the_truth_as_often_as_it_should():
     assert far.dtype == bool and far.all()
 
 
-def test_the_private_median_between_two_values():
-    """Density e^(-1) : 1 : e^(-1) on [0, 0.2], [0.2, 0.7], [0.7, 1] at epsilon = 2, n = 2."""
-    draw, ends = rng(), np.array([0, 0.1, 0.2, 0.45, 0.7, 0.85, 1])
-    found = np.array(
-        [
-            selection.private_median([0.7, 0.2], epsilon=2.0, lower=0.0, upper=1.0, rng=draw)
-            for _ in range(10_000)
-        ]
-    )
-
-    def check(epsilon):
-        masses = np.diff(ends) * np.exp(-epsilon / 2 * np.array([1, 1, 0, 0, 1, 1]))
-        place = np.searchsorted(ends, found) - 1
-        follows_masses(place, np.arange(6), masses / masses.sum())
-
-    check(2.0)
-    must_fail(check, 1.7)
-    must_fail(check, 2.4)
-
-
-def test_noise_of_a_histogram_pays_for_the_two_counts_that_a_replaced_row_moves():
-    histogram = np.zeros(DRAWS // 2)
-    histogram[:5] = 8.0  # 40 rows
-
-    def check(counts):
-        noise = release.laplace_histogram(histogram, epsilon=0.5, rng=rng()) - histogram / 40
-        follows(noise, stats.laplace(0, counts / (40 * 0.5)))
-
-    check(2.0)
-    must_fail(check, 1.8)
-    must_fail(check, 2.2)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.7, 1.0, 2.5])
-def test_discrete_laplace(epsilon):
-    def check(rate):
-        drawn = (
-            dp.discrete_laplace_mechanism(
-                np.full(8000, 3), sensitivity=2, epsilon=epsilon, rng=rng()
-            )
-            - 3
-        )
-        z = np.arange(-12, 13)
-        follows_masses(drawn, z, np.tanh(rate / 2) * np.exp(-rate * np.abs(z)))
-
-    check(epsilon / 2)
-    must_fail(check, 1.25 * epsilon / 2)
-
-
 def test_what_lies_beyond_the_last_digit_is_geometric_again(monkeypatch):
     """With digits only up to a rate of 1: at rate 2/5 a fifth of the draws need more than two."""
     monkeypatch.setattr(integer_noise, "LAST_RATE", 1)
     monkeypatch.setattr(integer_noise, "_digit_chances", integer_noise._digit_chances.__wrapped__)
     drawn = integer_noise.geometric(Fraction(2, 5), 20_000, rng())
     assert drawn.dtype == object
+    seen = np.bincount(np.minimum(drawn.astype(int), 30), minlength=31)
 
     def check(rate):
-        g = np.arange(30)
-        follows_masses(drawn.astype(int), g, -np.expm1(-rate) * np.exp(-rate * g))
+        masses = -np.diff(np.exp(-rate * np.append(np.arange(31), np.inf)))
+        assert stats.chisquare(seen, masses * drawn.size).pvalue > ALARM
 
     check(0.4)
     must_fail(check, 0.42)
 
 
-def test_discrete_gaussian_noise_has_the_variance_of_its_sigma():
-    def check(variance):
-        for sigma in (0.25, 3.5):
-            found = dp.discrete_gaussian_mechanism(np.full(60, 7), sigma=sigma, rng=rng())
-            same = integer_noise.discrete_gaussian_noise(variance(Fraction(sigma)), 60, rng())
-            assert (found - 7 == same).all()
-        drawn = integer_noise.discrete_gaussian_noise(variance(Fraction(7, 2)), 4000, rng())
-        z = np.arange(-60, 61)
-        masses = np.exp(-(z**2) / (2 * 3.5**2))
-        follows_masses(drawn, z[50:71], (masses / masses.sum())[50:71])
+def test_integer_noise_is_that_of_its_parameters():
+    value = np.full(60, 7)
 
-    check(lambda sigma: sigma**2)
-    must_fail(check, lambda sigma: sigma**3)
-    must_fail(check, lambda sigma: 2 * sigma)
+    def check(rate, variance):
+        for number, sensitivity in ((0.25, 2), (3.5, 3)):
+            laplace = dp.discrete_laplace_mechanism(value, sensitivity, number, rng=rng())
+            stated = rate(Fraction(number), sensitivity)
+            assert (laplace - 7 == integer_noise.discrete_laplace_noise(stated, 60, rng())).all()
+            gaussian = dp.discrete_gaussian_mechanism(value, sigma=number, rng=rng())
+            stated = variance(Fraction(number))
+            assert (gaussian - 7 == integer_noise.discrete_gaussian_noise(stated, 60, rng())).all()
+
+    rate, variance = (lambda epsilon, s: epsilon / s), (lambda sigma: sigma**2)
+    check(rate, variance)
+    must_fail(check, lambda epsilon, s: 5 * epsilon / (4 * s), variance)
+    must_fail(check, lambda epsilon, s: epsilon / (s + 1), variance)
+    must_fail(check, rate, lambda sigma: sigma**3)
+    must_fail(check, rate, lambda sigma: 2 * sigma)
 
 
 def test_discrete_gaussian_noise_of_the_least_and_the_largest_sigma():
@@ -214,50 +145,42 @@ def test_what_is_no_plain_array_of_numbers_is_refused_by_every_mechanism():
                 call(value)
 
 
-def test_shapes_and_reproducibility():
-    value = np.arange(6).reshape(2, 3)
-    for mechanism in (
-        dp.laplace_mechanism,
-        dp.gaussian_mechanism,
-        dp.discrete_laplace_mechanism,
-        dp.discrete_gaussian_mechanism,
-    ):
-        first, second = mechanism(value, rng=rng()), mechanism(value, rng=rng())
-        assert first.shape == (2, 3) and (first == second).all()
-    assert type(dp.laplace_mechanism(1, rng=rng())) is float
-    assert type(dp.gaussian_mechanism(1, rng=rng())) is float
-    assert type(dp.discrete_laplace_mechanism(1, rng=rng())) is int
-    assert type(dp.randomized_response_estimate([1, 0, 1])) is float
-
-
-def test_the_package_never_touches_the_global_generator():
+@pytest.mark.parametrize(
+    "mechanism, kind",
+    [
+        (dp.laplace_mechanism, float),
+        (dp.gaussian_mechanism, float),
+        (dp.discrete_laplace_mechanism, int),
+        (dp.discrete_gaussian_mechanism, int),
+    ],
+)
+def test_shapes_and_reproducibility(mechanism, kind):
     before = np.random.get_state()[1].copy()  # noqa: NPY002
-    dp.laplace_mechanism(0, rng=rng())
-    dp.discrete_gaussian_mechanism(0, rng=rng())
+    value = np.arange(6).reshape(2, 3)
+    first, second = mechanism(value, rng=rng()), mechanism(value, rng=rng())
+    assert first.shape == (2, 3) and (first == second).all()
+    assert type(mechanism(1, rng=rng())) is kind
     assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
 
 
 @pytest.mark.parametrize("sensitivity", [1e-3, 1.0, 1e3])
 def test_calibrate_sample_and_account_share_one_unit(sensitivity):
     """The noise that is asked for is the noise that is drawn is the noise that is accounted for."""
+    sigma, scale = dp.gaussian_sigma(1.0, 1e-5, sensitivity=sensitivity), sensitivity / 0.5
+    value = np.full(DRAWS, 7.0)
+    normal = dp.gaussian_mechanism(value, sigma=sigma, rng=rng()) - 7
+    laplace = dp.laplace_mechanism(value, sensitivity, 0.5, rng=rng()) - 7
 
-    def check(factor):
-        sigma = dp.gaussian_sigma(1.0, 1e-5, sensitivity=sensitivity)
-        noise = dp.gaussian_mechanism(np.zeros(DRAWS), sigma=sigma, rng=rng())
-        follows(noise, stats.norm(0, factor * sigma))
-        assert np.isclose(dp.gaussian(factor * sigma, sensitivity).delta(1.0), 1e-5, rtol=1e-9)
+    def check(factor, noise, law, loss, epsilon, delta):
+        follows(noise, law(0, factor))
+        half = DRAWS // 2  # independent entries: the pairs' signs are fair coins
+        same = (np.sign(noise[:half]) == np.sign(noise[half:])).sum()
+        assert stats.binomtest(int(same), half).pvalue > ALARM
+        assert np.isclose(loss(factor, sensitivity).delta(epsilon), delta, rtol=1e-9)
 
-    check(1.0)
-    must_fail(check, sensitivity if sensitivity != 1 else 1.05)
-
-
-@pytest.mark.parametrize("sensitivity", [1e-3, 1.0, 1e3])
-def test_laplace_scale_is_drawn_and_accounted_for(sensitivity):
-    def check(factor):
-        scale = sensitivity / 0.5
-        noise = dp.laplace_mechanism(np.zeros(DRAWS), sensitivity, 0.5, rng=rng())
-        follows(noise, stats.laplace(0, factor * scale))
-        assert np.isclose(dp.laplace(factor * scale, sensitivity).epsilon(0.0), 0.5, rtol=1e-9)
-
-    check(1.0)
-    must_fail(check, sensitivity if sensitivity != 1 else 1.05)
+    for how in (
+        (sigma, normal, stats.norm, dp.gaussian, 1.0, 1e-5),
+        (scale, laplace, stats.laplace, dp.laplace, 0.3, -np.expm1(-0.1)),
+    ):
+        check(*how)
+        must_fail(check, (sensitivity if sensitivity != 1 else 1.05) * how[0], *how[1:])
