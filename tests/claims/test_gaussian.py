@@ -117,17 +117,20 @@ def test_the_exact_gaussian_curve():
     t = rng.uniform(-np.minimum(mu / 2, 10), 37)
     eps = np.maximum((t + mu / 2) * mu, 0.0)
 
-    def check(delta_of):
+    def check(delta_of, mu=mu, eps=eps, rtol=3e-12):
         with mpmath.workdps(60):
             for m, e, value in zip(mu, eps, delta_of(1 / mu, eps), strict=True):
                 m, e = 1 / mpmath.mpf(1 / m), mpmath.mpf(e)
                 upper, lower = (
                     mpmath.erfc((e / m + s * m / 2) / mpmath.sqrt(2)) / 2 for s in (-1, 1)
                 )
-                equal(value, float(upper - mpmath.exp(e) * lower), rtol=3e-12)
+                equal(value, float(upper - mpmath.exp(e) * lower), rtol=rtol)
 
     check(dp.gaussian_delta)
     must_fail(check, gaussian.loss_tail)
+    below = 1 / np.array([10.0, 3.0, 30.0, 1.0, 5.0, 0.3]), np.array([1.3, 5, 1, -2, -0.3, -5])
+    check(dp.gaussian_delta, *below, rtol=1e-12)
+    must_fail(check, lambda sigma, e: dp.gaussian_delta(sigma, abs(e)), *below, rtol=1e-12)
     y = np.linspace(-30, 31, 62)
     for e in (0.0, 0.4, 1.3, -0.8):  # the definition: quadrature, an edge where p/q = e^epsilon
         grid = np.unique(np.append(y, e + 0.5))
