@@ -3,6 +3,7 @@
 
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 from scipy import stats
 
@@ -196,34 +197,47 @@ def test_the_binary_digits_of_the_chances(off):
     holds(np.array([low < high, high - low < 2**20, one >= 2**100]))
 
 
+class Scripted(np.random.Generator):
+    """Draws the words that it is told to."""
+
+    def __init__(self, *words):
+        super().__init__(np.random.PCG64(0))
+        self.words = words
+
+    def integers(self, *args, size=None, **how):
+        taken, self.words = self.words[:size], self.words[size:]
+        return np.array(taken, dtype=np.uint64)
+
+
 @claim("X-exact-noise")
 def test_a_tie_is_decided_by_more_digits():
-    # a generator whose first words are the first digits of p: the next 64 bits decide
-    class Scripted(np.random.Generator):
-        words = ()
-
-        def integers(self, *args, size=None, **how):
-            taken, self.words = self.words[:size], self.words[size:]
-            return np.array(taken, dtype=np.uint64)
-
     def digits(bits):
         return integer_noise._digits_of_odds(Fraction(1), bits)
 
+    # a generator whose first words are the first digits of p: the next 64 bits decide
     first, second = digits(64), digits(128) - (digits(64) << 64)
     third = digits(192) - (digits(128) << 64)
 
     def check(words, head):
-        draw = Scripted(np.random.PCG64(0))
-        draw.words = words
-        holds(integer_noise.coins(digits, 1, draw) == head)
+        holds(integer_noise.coins(digits, 1, Scripted(*words)) == head)
 
-    check([first - 1], True)
-    check([first + 1], False)
-    check([first, second - 1], True)
-    check([first, second + 1], False)
-    check([first, second, third + 1], False)
-    check([first, second, third - 1], True)
+    for head, by in ((True, -1), (False, 1)):
+        check([first + by], head)
+        check([first, second + by], head)
+        check([first, second, third + by], head)
     must_fail(check, [first, second, third - 1], False)
+
+    def kept(size, middle, word, head):  # next to its chance a draw is decided by fractions
+        coins = integer_noise._gaussian_coins
+        holds(coins(np.array([size]), Fraction(1, 2), middle, Scripted(word)) == head)
+
+    with mpmath.workdps(40):
+        chance = int(mpmath.exp(-1) * 2**64)
+    kept(1, 0, chance - 1, True)  # a rate of 1
+    kept(1, 0, chance + 1, False)
+    for word in (0, 2**63, 2**64 - 1):
+        kept(3, 3, word, True)  # a rate of 0 keeps all
+    must_fail(kept, 1, 0, chance + 1, True)
 
 
 def fits(counts, masses):

@@ -2,6 +2,7 @@
 the value that is right there; and parts of algorithms, step by step."""
 
 from fractions import Fraction
+from itertools import pairwise
 
 import mpmath
 import numpy as np
@@ -165,25 +166,6 @@ def test_what_lies_beyond_an_edge_is_refused(number):
     call, words = REFUSED[number]
     with pytest.raises(ValueError, match=f"^{words}"):
         call()
-
-
-def balle_wang(sigma, epsilon):
-    """delta of the Gaussian with 60 digits, as in Balle & Wang 2018."""
-    with mpmath.workdps(60):
-        mu = 1 / mpmath.mpf(sigma)
-        t = mpmath.mpf(epsilon) / mu
-        return float(mpmath.ncdf(mu / 2 - t) - mpmath.exp(epsilon) * mpmath.ncdf(-mu / 2 - t))
-
-
-def test_delta_of_the_gaussian_far_out_and_below_zero():
-    cases = [(10.0, 1.3), (3.0, 5.0), (30.0, 1.0), (1.0, -2.0), (5.0, -0.3), (0.3, -5.0)]
-
-    def check(delta):
-        for sigma, epsilon in cases:
-            equal(delta(sigma, epsilon), balle_wang(sigma, epsilon), rtol=1e-12)
-
-    check(dp.gaussian_delta)
-    must_fail(check, lambda sigma, epsilon: dp.gaussian_delta(sigma, abs(epsilon)))
 
 
 def test_ratios_beyond_the_floats_do_not_stop_who_lets_errors_stop_them():
@@ -350,28 +332,6 @@ def test_an_exponential_is_enclosed_closely():
     must_fail(check, above)
 
 
-class Scripted(np.random.Generator):
-    """Draws the words that it is told to."""
-
-    def __init__(self, *words):
-        super().__init__(np.random.PCG64(1))
-        self.words = list(words)
-
-    def integers(self, *args, size, **how):
-        found, self.words = self.words[:size], self.words[size:]
-        return np.array(found, dtype=np.uint64)
-
-
-def test_a_draw_next_to_its_chance_is_decided_by_fractions():
-    with mpmath.workdps(40):
-        chance = int(mpmath.floor(mpmath.exp(-1) * 2**64))  # a rate of 1
-    coins, half = integer_noise._gaussian_coins, Fraction(1, 2)
-    for word, kept in ((chance - 1, True), (chance + 1, False)):
-        assert coins(np.array([1]), half, 0, Scripted(word)) == [kept]
-    for word in (0, 2**63, 2**64 - 1):  # a rate of 0 keeps all
-        assert coins(np.array([3]), half, 3, Scripted(word)) == [True]
-
-
 def test_the_step_away_from_a_data_point_is_that_of_vardi_and_zhang():
     """Four rows pull at the mean, itself a row, by 4 cos 45 - 1 = 1.8; the row there holds by 1."""
     points = [[0.0, 0.0], [1.0, 1.0], [1.0, 1.0], [1.0, -1.0], [1.0, -1.0], [-4.0, 0.0]]
@@ -505,19 +465,10 @@ def test_cells_of_the_density_ratio():
     equal(loss.delta(0.0), 0.15 + 0.1)
 
 
-def test_masses_of_cells_of_gaussians():
+def test_masses_of_cells_of_the_largest_gaussian():
     z, sigma = np.array([-30.0, -1.0, 0.5, 2.0, 40.0]), 1.5
     with mpmath.workdps(200):
-        cdf = [mpmath.ncdf((mpmath.mpf(x) - 1) / sigma) for x in z.tolist()]
-        tail = [mpmath.ncdf(-(mpmath.mpf(x) - 1) / sigma) for x in z.tolist()]
-        cells = [cdf[0], *(b - a for a, b in zip(cdf[:-1], cdf[1:], strict=True)), tail[-1]]
-        equal(in_practice._cell_masses(z, sigma, 1.0), [float(c) for c in cells], rtol=1e-11)
-        one = [mpmath.ncdf(mpmath.mpf(x) / sigma) for x in z.tolist()]
-        largest = [a * b**6 for a, b in zip(cdf, one, strict=True)]
-        between = [b - a for a, b in zip(largest[:-1], largest[1:], strict=True)]
-        cells = [largest[0], *between, 1 - largest[-1]]
-        found = in_practice._cell_masses_of_max(z, sigma, 7, 1.0)
-        equal(found, [float(c) for c in cells], rtol=1e-9)
-    means, weights = np.array([0.0, 2.0]), np.array([0.75, 0.25])
-    ratio = 0.75 + 0.25 * np.exp((2 * z - 2) / sigma**2)
-    equal(in_practice._mixture_ratio(z, sigma, weights, means), ratio)
+        points = [mpmath.mpf(x) for x in z.tolist()]
+        below = [mpmath.ncdf((x - 1) / sigma) * mpmath.ncdf(x / sigma) ** 6 for x in points]
+        cells = [float(b - a) for a, b in pairwise([0, *below, 1])]
+    equal(in_practice._cell_masses_of_max(z, sigma, 7, 1.0), cells, rtol=1e-9)

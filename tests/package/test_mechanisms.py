@@ -33,6 +33,7 @@ def test_randomized_response_tells_the_truth_as_often_as_it_should():
     must_fail(check, 1.05)
     far = dp.randomized_response_mechanism(np.ones(9, bool), epsilon=1e4, rng=rng())
     assert far.dtype == bool and far.all()
+    assert type(dp.randomized_response_estimate([1, 0, 1])) is float
 
 
 def test_what_lies_beyond_the_last_digit_is_geometric_again(monkeypatch):
