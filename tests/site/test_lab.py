@@ -91,7 +91,11 @@ def server(tmp_path):
         address, process = started(tmp_path, log)
     yield address
     process.terminate()
-    process.wait()
+    try:
+        process.wait(30)
+    except subprocess.TimeoutExpired:  # seen once: it did not end
+        process.kill()
+        process.wait()
 
 
 def test_theorems_and_formulas_are_drawn(server, browser):
