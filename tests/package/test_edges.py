@@ -466,7 +466,7 @@ def test_cells_of_the_density_ratio():
 
 
 def test_masses_of_cells_of_the_largest_gaussian():
-    z, sigma = np.array([-30.0, -1.0, 0.5, 2.0, 40.0]), 1.5
+    z, sigma = np.array([-30.0, -5.0, -1.0, 0.5, 2.0, 40.0]), 1.5
     with mpmath.workdps(200):
         points = [mpmath.mpf(x) for x in z.tolist()]
         below = [mpmath.ncdf((x - 1) / sigma) * mpmath.ncdf(x / sigma) ** 6 for x in points]
