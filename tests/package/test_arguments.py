@@ -119,7 +119,7 @@ SPECIAL = {
     "tail_bounds.chernoff_kl": {"t": 0.4},
     "composition.simulating_kernel": {"epsilon": 2.0, "delta": 0.0},
     "approximate_dp.conditioning_events": {"epsilon": 2.0, "delta": None},
-    **{name: {"alpha": 0.1} for name in ("tradeoff",)},
+    **{name: {"alpha": 0.1} for name in ("tradeoff", "PrivacyLoss.tradeoff")},
 }
 NOT_CALLED = (  # by readers: the page's experiments, and what one room lends to others
     *(
@@ -128,12 +128,14 @@ NOT_CALLED = (  # by readers: the page's experiments, and what one room lends to
     ),
     "composition.round_epsilon",
 )
-NAMES = [
-    name
+CALLS = {
+    name: call
     for name, call in PUBLIC.items()
     if inspect.isfunction(call)
     and name not in ("composition.adaptive_law", "auditing.audit", *NOT_CALLED)
-]
+}
+QUERIES = "compose", "delta", "delta_interval", "epsilon", "epsilon_interval", "renyi", "tradeoff"
+CALLS |= {f"PrivacyLoss.{name}": getattr(dp.gaussian(1.0), name) for name in QUERIES}
 FREE = {"mean", "each", "log_mgf", "gradient_sum"}  # functions given by the caller
 ANY_NUMBER = ("to_grid", "safe_sum")  # whose values may be any numbers, NaN and none at all too
 WITH_NAN = ("query_release.sparse_runs",)  # for "not asked"
@@ -168,9 +170,9 @@ def refused(name, call):
             assert key in str(error.value), (name, key, value, str(error.value))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CALLS)
 def test_bad_arguments_are_refused_by_name(name):
-    refused(name, PUBLIC[name])
+    refused(name, CALLS[name])
 
 
 @pytest.mark.parametrize("kind", ENDS)
@@ -179,8 +181,10 @@ def test_a_kind_ends_where_it_says(kind):
     for value in ENDS[kind][0]:
         assert np.all(check("it", value) == np.asarray(value))
     for value in (*ENDS[kind][1], None, True, "1", np.ma.masked_array([0.5], [True]), b"3"):
-        with pytest.raises(ValueError, match="^it must be "):
+        with pytest.raises(ValueError, match="^it must be ") as error:
             check("it", value)
+        value = checks.plain(value)
+        assert (repr(value) in str(error.value)) == isinstance(value, checks.SHOWN)
 
 
 def test_numbers_come_as_python_has_them():
@@ -221,9 +225,8 @@ def test_an_annotation_without_a_check_is_an_error_of_the_module():
 
 
 def test_every_public_call_is_checked_and_shows_its_hints():
-    assert [name for name in NAMES if not hasattr(PUBLIC[name], "__wrapped__")] == []
-    for name in NAMES:
-        call = PUBLIC[name]
+    assert [name for name, call in CALLS.items() if not hasattr(call, "__wrapped__")] == []
+    for name, call in CALLS.items():
         assert set(inspect.signature(call).parameters) <= set(typing.get_type_hints(call)), name
     assert {"calibrate", "gaussian", "finite", "PrivacyLoss"} <= set(dir(dp))
     assert files("dpnotes").joinpath("py.typed").is_file()
@@ -296,9 +299,9 @@ def fault(call, good, key, odd):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CALLS)
 def test_odd_arguments_are_answered_or_refused_by_name(name):
-    call = PUBLIC[name]
+    call = CALLS[name]
     good, taken = arguments(name, call), inspect.signature(call).parameters
     found = {}
     for key in taken:
@@ -320,9 +323,9 @@ def frozen(value):
     return value
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CALLS)
 def test_arrays_of_the_caller_are_only_read(name):
-    PUBLIC[name](**{k: frozen(v) for k, v in arguments(name, PUBLIC[name]).items()})
+    CALLS[name](**{k: frozen(v) for k, v in arguments(name, CALLS[name]).items()})
 
 
 def test_faults_are_seen(monkeypatch):
@@ -407,9 +410,9 @@ def shows_no_data(call, good):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CALLS)
 def test_an_exception_shows_no_data(name):
-    shows_no_data(PUBLIC[name], arguments(name, PUBLIC[name]))
+    shows_no_data(CALLS[name], arguments(name, CALLS[name]))
 
 
 def test_an_exception_of_a_system_shows_no_data():
