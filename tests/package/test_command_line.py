@@ -413,21 +413,21 @@ def test_delta_is_shared_among_the_steps_of_two_mechanisms():
 
 
 def test_a_query_is_looked_at_before_any_work():
-    for question, change, message in (
-        ("epsilon", dict(parts=None), "^parts must be"),
-        ("epsilon", dict(parts=[{}], delta=0.1), "^sigma must be"),
-        ("epsilon", dict(parts=[dict(mechanism="magic")], delta=0.1), "^mechanism must be"),
-        ("why", dict(delta=0.1), "^question must be"),
-        ("epsilon", dict(), "^delta must be given"),
-        ("epsilon", dict(delta=1.1), "^delta must be a number in .0, 1.,"),
-        ("noise", dict(epsilon=1.0, delta=0.0), "^delta must be a number in .0, 1.,"),
-        ("noise", dict(delta=0.1), "^epsilon must be given"),
-        ("delta", dict(), "^epsilon must be given"),
-        ("delta", dict(epsilon=-1.0), "^epsilon must be a finite number >= 0"),
-        ("delta", dict(epsilon=[1.0]), "^epsilon must be a single number"),
+    for query, message in (
+        (dict(parts=None), "^parts must be"),
+        (dict(parts=[{}], delta=0.1), "^sigma must be"),
+        (dict(parts=[dict(mechanism="magic")], delta=0.1), "^mechanism must be"),
+        (dict(question="why", delta=0.1), "^question must be"),
+        (dict(), "^delta must be given"),
+        (dict(delta=1.1), "^delta must be a number in .0, 1.,"),
+        (dict(question="noise", epsilon=1.0, delta=0.0), "^delta must be a number in .0, 1.,"),
+        (dict(question="noise", delta=0.1), "^epsilon must be given"),
+        (dict(question="delta"), "^epsilon must be given"),
+        (dict(question="delta", epsilon=-1.0), "^epsilon must be a finite number >= 0"),
+        (dict(question="delta", epsilon=[1.0]), "^epsilon must be a single number"),
     ):
         with pytest.raises(ValueError, match=message):
-            questions.answers({"question": question, "parts": [WHOLE], **change})
+            questions.answers({"parts": [WHOLE], **query})
     assert asked([PURE], delta=0.0)["answer"] == pytest.approx(100.0, rel=1e-12)
     assert asked([WHOLE], delta=1.0)["answer"] == 0.0
 
