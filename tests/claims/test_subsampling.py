@@ -544,12 +544,12 @@ def test_dp_sgd_draws_what_it_says():
             batch = rng.random(40) < factors[0] * 0.3
             noise = rng.normal(0.0, factors[1] * 1.5 * 0.7, 2)
             total = subsampling.logistic_clipped_sum(theta, x[batch], y[batch], 0.7)
-            theta = theta - 0.4 / 12 * (total + noise)
+            theta = theta - 0.4 / 11 * (total + noise)
         return theta
 
     def trained(rng):
         return subsampling.dp_sgd(
-            x, y, start, rate=0.3, sigma=1.5, clip=0.7, steps=3, batch_size=12, learning_rate=0.4,
+            x, y, start, rate=0.3, sigma=1.5, clip=0.7, steps=3, batch_size=11, learning_rate=0.4,
             gradient_sum=subsampling.logistic_clipped_sum, rng=rng,
         ).theta  # fmt: skip
 

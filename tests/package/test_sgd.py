@@ -1,12 +1,10 @@
-"""DP-SGD: its gradients, its batches, its refusals."""
+"""DP-SGD: its gradients, its noise without rows, its refusals."""
 
 import numpy as np
 import pytest
 from scipy.special import logsumexp
-from scipy.stats import binom
 
 from dpnotes.chapters import subsampling
-from dpnotes.chapters import subsampling as sgd
 
 
 @pytest.fixture
@@ -52,37 +50,6 @@ def test_gradient_sums_are_the_clipped_derivatives(problem, clip):
     np.testing.assert_allclose(found, subsampling.clipped_sum(each, clip), rtol=1e-7, atol=1e-8)
 
 
-def test_batches_are_poisson():
-    """Each index with the rate, independently: counts are binomial. False alarm below 1e-6."""
-    batches = []
-
-    def watch(theta, x, y, clip):
-        batches.append(np.bincount(y, minlength=6))
-        return np.zeros_like(theta)
-
-    options = dict(rate=0.3, steps=20_000, start=np.zeros(1), gradient_sum=watch)
-    run((np.zeros((6, 1)), np.arange(6)), **options)
-    # of an index, of a pair, of all six together
-    laws = [20_000, 20_000, 120_000], [0.3, 0.09, 0.3]
-    low, high = binom.ppf(1e-9, *laws), binom.isf(1e-9, *laws)
-
-    def check(sampled):
-        both = (sampled.T @ sampled)[~np.eye(6, dtype=bool)]
-        assert ((low[0] <= sampled.sum(0)) & (sampled.sum(0) <= high[0])).all()
-        assert ((low[1] <= both) & (both <= high[1])).all()
-        assert low[2] <= sampled.sum() <= high[2]
-
-    check(np.array(batches))
-    rng = np.random.default_rng(5)
-    with pytest.raises(AssertionError):
-        check((rng.random((20_000, 6)) < 0.315).astype(int))  # a rate of 1.05 times what is asked
-    planted = np.zeros((20_000, 6), dtype=int)  # fixed size 2 of 6: right rate 1/3, not independent
-    for row in planted:
-        row[rng.choice(6, 2, replace=False)] = 1
-    with pytest.raises(AssertionError):
-        check(planted)
-
-
 @pytest.mark.parametrize(
     "gradient_sum, start",
     [
@@ -104,35 +71,11 @@ def test_no_rows_at_all_are_steps_of_pure_noise(gradient_sum, start, y):
     np.testing.assert_allclose(nobody.theta, theta, rtol=1e-12)
 
 
-def test_noise_has_the_promised_size():
-    """No data: the updates are the noise alone. 40,000 values; false alarm below 1e-6."""
-    found = subsampling.dp_sgd(
-        np.zeros((1, 1)),
-        np.zeros(1, dtype=int),
-        np.zeros(40_000),
-        rate=1e-9,
-        sigma=3.0,
-        clip=0.5,
-        steps=1,
-        batch_size=10,
-        learning_rate=2.0,
-        rng=np.random.default_rng(6),
-        gradient_sum=lambda theta, x, y, clip: np.zeros_like(theta),
-    ).theta
-    assert found.std() == pytest.approx(2.0 / 10 * 3.0 * 0.5, rel=0.018)  # five sigma
-    assert found.std() != pytest.approx(2.0 / 10 * 3.0, rel=0.018)
-
-
 def test_same_seed_same_run_and_it_learns(problem):
     one, two, other = run(problem), run(problem), run(problem, seed=4)
     assert np.array_equal(one.theta, two.theta) and not np.array_equal(one.theta, other.theta)
     found = run(problem, sigma=0.1, steps=200).theta
     assert ((problem[0] @ found).argmax(1) == problem[1]).mean() > 0.9
-
-
-def test_the_divisor_is_public_and_not_the_size_of_the_batch(problem):
-    double = run(problem, batch_size=40, learning_rate=1.0)
-    np.testing.assert_allclose(double.theta, run(problem).theta, rtol=1e-12)
 
 
 def test_so_many_steps_are_served_and_no_more(problem):
@@ -162,7 +105,7 @@ def test_the_norm_of_a_gradient_is_taken_over_all_its_entries(shape):
 def test_progress_shows_on_stderr_of_long_runs_only(problem, capsys, monkeypatch):
     run(problem)
     assert capsys.readouterr() == ("", "")
-    monkeypatch.setattr(sgd, "PATIENCE", 0.0)
+    monkeypatch.setattr(subsampling, "PATIENCE", 0.0)
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
     run(problem)
     out, err = capsys.readouterr()
