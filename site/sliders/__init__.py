@@ -18,7 +18,6 @@ from functools import cache
 from pathlib import Path
 
 from docutils import nodes
-from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 from katex_math import node_executable
@@ -30,16 +29,11 @@ HERE = Path(__file__).resolve().parent
 FOLDER = "_sliders"
 
 
-class SliderFigure(nodes.General, nodes.Element):
-    """An interactive figure; its children say what to look for."""
-
-
 class SliderDirective(SphinxDirective):
     """``{slider} name`` with a sentence or two as its content."""
 
     required_arguments = 1
     has_content = True
-    option_spec = {"name": directives.unchanged}
 
     def run(self):
         name = self.arguments[0]
@@ -48,9 +42,13 @@ class SliderDirective(SphinxDirective):
             raise self.error(f"no slider {name!r} in site/sliders (there are {known})")
         if not self.content:
             raise self.error(f"say what to look for in the slider {name!r}")
-        node = SliderFigure("", name=name)
-        self.state.nested_parse(self.content, self.content_offset, node)
-        return [node]
+        text = nodes.Element()
+        self.state.nested_parse(self.content, self.content_offset, text)
+        up = "../" * self.env.docname.count("/")
+        first, last = (
+            nodes.raw("", markup, format="html") for markup in around(name, self.env.app.outdir, up)
+        )
+        return [first, *text.children, last]
 
 
 @cache
@@ -79,14 +77,13 @@ def publish_code(site):
     return publish(site, "slider", "css", css), publish(site, "slider", "js", script)
 
 
-def drawing(spec, look, live):
-    """The picture for wide pages and, in web pages, for phones; the style sheet shows one."""
+def drawing(spec, look):
+    """The picture for wide pages and the one for phones; the style sheet shows one."""
     alt = html.escape(spec.alt, quote=True)
     shown = [
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{alt}"'
         f' data-size="{one["size"]}" viewBox="{one["box"]}">{one["inner"]}</svg>'
         for one in look["drawings"]
-        if live or one["size"] == "wide"
     ]
     return f'<figure class="dpn-figure">{"".join(shown)}</figure>'
 
@@ -139,65 +136,32 @@ def controls(name, spec):
     return f'<div class="dpn-slider-controls">{"".join(labels)}</div>'
 
 
-def sentence(look, live):
+def sentence(look):
     """The values in words; screen readers hear it when it changes."""
-    words = html.escape(look["says"])
-    if not live:
-        return f'<p class="dpn-slider-says">{words}</p>'
     longest = html.escape(look["longest"], quote=True)
     return (
         f'<p class="dpn-slider-says" data-longest="{longest}">'
-        f'<span aria-live="polite">{words}</span></p>'
+        f'<span aria-live="polite">{html.escape(look["says"])}</span></p>'
     )
 
 
-def visit_html(self, node):
-    """Open the figure; what to look for follows. Only web pages can move it."""
-    name = node["name"]
-    spec, text, _ = figure(name)
-    attributes = ""
-    if self.builder.name == "html":
-        data = f"dpnSliders.give({json.dumps(name)}, {text});\n"
-        address = publish(self.builder.outdir, name, "js", data)
-        up = "../" * self.builder.current_docname.count("/")
-        attributes = f' data-slider="{name}" data-source="{up}{address}"'
+def around(name, site, up):
+    """What stands before the words of the directive, and after them: picture, key, sliders, and the
+    sentence. `up` leads from the page to the root of the site."""
+    spec, text, look = figure(name)
+    css, script = publish_code(site)
+    source = publish(site, name, "js", f"dpnSliders.give({json.dumps(name)}, {text});\n")
     title = html.escape(spec.title, quote=True)
-    self.body.append(
+    first = (
+        f'<link rel="stylesheet" href="{up}{css}"><script defer src="{up}{script}"></script>\n'
         f'<div class="dpn-slider" role="group" aria-label="{title}" id="slider-{name}"'
-        f"{attributes}>\n"
+        f' data-slider="{name}" data-source="{up}{source}">\n'
     )
-
-
-def depart_html(self, node):
-    """Picture, key, sliders and sentence."""
-    spec, _, look = figure(node["name"])
-    live = self.builder.name == "html"
-    sliders = controls(node["name"], spec) if live else ""
-    picture = drawing(spec, look, live) + key(look)
-    self.body.append(f"{picture}{sliders}{sentence(look, live)}</div>\n")
-
-
-def skip(self, node):
-    """Other formats have the page's printed figures."""
-    raise nodes.SkipNode
-
-
-def load_code(app, pagename, templatename, context, doctree):
-    """Pages with such a figure load the script and the style sheet, others do not."""
-    pages = app.builder.name in ("html", "singlehtml")
-    if not pages or doctree is None or not next(iter(doctree.findall(SliderFigure)), None):
-        return
-    css, script = (context["pathto"](path, 1) for path in publish_code(app.outdir))
-    context["metatags"] += f'<link rel="stylesheet" href="{css}">'
-    if app.builder.name == "html":
-        context["metatags"] += f'<script defer src="{script}"></script>'
+    parts = drawing(spec, look), key(look), controls(name, spec), sentence(look)
+    return first, "".join(parts) + "</div>\n"
 
 
 def setup(app):
-    """Register the directive and what it becomes."""
-    app.add_node(
-        SliderFigure, html=(visit_html, depart_html), latex=(skip, None), text=(skip, None)
-    )
+    """Register the directive."""
     app.add_directive("slider", SliderDirective)
-    app.connect("html-page-context", load_code)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
