@@ -36,7 +36,7 @@ def rng(seed=0):
 
 
 PLAN = query_release.weights_plan(100, 3, 5, epsilon=1.0)
-ONCE = query_release.sparse_rounds(1.0)
+ONCE, FRESH = query_release.sparse_rounds(1.0), SparseVector(1.0, 2.5, 9.0, 2)
 SQUARE = [[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]]
 VALUES = [  # a call, and what it gives
     (lambda: approximate_dp.conditioning_events([0.5, 0.5], [0.5, 0.5], 0.0, 0.3)[0], [0.35, 0.35]),
@@ -131,6 +131,13 @@ REFUSED = [  # a call, and how its error begins
       for v in ("x", "3", b"3", [1, 2], 1j, np.complex64(1), object())),
     (lambda: query_release.sparse_log_law(SparseVector(2.0, 1.0), [0.0, -1e5], [0, 0]),
      "answers and threshold must lie within 10.5 noise"),
+    # of a scale of -1 epsilon would be 0 or less: privacy for free
+    *((lambda c={name: value}: query_release.sparse_epsilon(FRESH._replace(**c)),
+       f"noise.{name} must be") for name, values in (
+        ("threshold_scale", (-1.0, 0.0, np.nan, INF, None, [1.0], "1")),
+        ("query_scale", (-1.0, np.nan, INF, None, [1.0], "1")),
+        ("refresh_scale", (-1.0, 0.0, np.nan, INF, [1.0], "1")),
+        ("count", (0, -1, 1.5, np.nan, -INF, None, [1], "1"))) for value in values),
     (lambda: query_release.sparse_log_law(ONCE, [1.0, 2.0], [0, 1], [0.0, 1.0, 2.0]),
      "threshold must be one number, or one for each"),
     *((lambda q=q: query_release.laplace_queries([1, 2, 3], q, epsilon=1.0, rng=rng()),
@@ -201,16 +208,11 @@ def test_a_row_that_is_no_float_moves_no_other_row():
 
 
 def test_the_law_of_one_report_in_closed_form():
-    a, (b1, b2) = 0.3, (1.0, 2.5)
-    kept, fresh = (
-        SparseVector(b1, b2, None, 2),
-        SparseVector(b1, b2, 9.0, 2),
-    )
+    a, (b1, b2) = 0.3, FRESH[:2]
+    kept = FRESH._replace(refresh_scale=None)
     for report in (0, 1):  # the noise that is drawn anew is not that of the first round
-        equal(
-            query_release.sparse_log_law(fresh, [a], [report]),
-            query_release.sparse_log_law(kept, [a], [report]),
-        )
+        first, other = (query_release.sparse_log_law(n, [a], [report]) for n in (FRESH, kept))
+        equal(first, other)
     x = -a  # P(z > a + noise): two Laplace variables
     tail = 0.5 * (b1**2 * np.exp(x / b1) - b2**2 * np.exp(x / b2)) / (b1**2 - b2**2)
     equal(np.exp(query_release.sparse_log_law(kept, [a], [0])), tail, rtol=1e-11)
@@ -241,15 +243,9 @@ def test_the_law_of_many_equal_answers_is_a_beta_function():
 
 
 def test_each_round_has_the_noise_of_its_own():
-    fresh = SparseVector(1.0, 2.5, 9.0, 2)
-    one, two = (
-        SparseVector(1.0, 2.5, None, 1),
-        SparseVector(9.0, 2.5, None, 1),
-    )
-    product = query_release.sparse_log_law(one, [0.3, 1.0], [0, 1]) + query_release.sparse_log_law(
-        two, [-2.0], [1]
-    )
-    equal(query_release.sparse_log_law(fresh, [0.3, 1.0, -2.0], [0, 1, 1]), product, rtol=1e-11)
+    one = query_release.sparse_log_law(SparseVector(1.0, 2.5), [0.3, 1.0], [0, 1])
+    two = query_release.sparse_log_law(SparseVector(9.0, 2.5), [-2.0], [1])
+    equal(query_release.sparse_log_law(FRESH, [0.3, 1.0, -2.0], [0, 1, 1]), one + two, rtol=1e-11)
 
 
 def test_the_scales_of_the_six_algorithms_of_lyu_su_and_li():
@@ -272,30 +268,6 @@ def test_the_scales_of_the_six_algorithms_of_lyu_su_and_li():
         [query_release.sparse_epsilon(one, s) for one in found],
         [epsilon] * 2 + [np.inf, 3.8] + [np.inf] * 2,
     )
-
-
-@pytest.mark.parametrize(
-    "name, values",
-    [
-        ("threshold_scale", (-1.0, 0.0, np.nan, np.inf, None, [1.0], "1")),
-        ("query_scale", (-1.0, np.nan, np.inf, None, [1.0], "1")),
-        ("refresh_scale", (-1.0, 0.0, np.nan, np.inf, [1.0], "1")),
-        ("count", (0, -1, 1.5, np.nan, -np.inf, None, [1], "1")),
-    ],
-)
-def test_noise_that_is_none_is_refused_wherever_it_is_taken(name, values):
-    """Of a scale of -1 `sparse_epsilon` would be 0 or less: privacy for free."""
-    rng, right = np.random.default_rng(1), SparseVector(1.0, 2.0, 1.0, 2)
-    for value in values:
-        wrong = right._replace(**{name: value})
-        for call in (
-            lambda noise: query_release.sparse_epsilon(noise),
-            lambda noise: query_release.sparse_runs(noise, [1.0], rng=rng),
-            lambda noise: query_release.sparse_log_law(noise, [1.0], [1]),
-        ):
-            call(right)
-            with pytest.raises(ValueError, match=f"^noise.{name} must be"):
-                call(wrong)
 
 
 def test_bounds_of_an_event_that_is_always_and_never_seen():
