@@ -1,7 +1,7 @@
 """What a built site must not contain. Each guard looks at the finished HTML and returns faults.
 
 A guard gets the pages of the site as `Page` objects and yields sentences that name the page and
-the thing; no sentence, no fault. `check_site` runs them all, then reports the weight of each page.
+the thing; no sentence, no fault. `check_site` runs them all.
 """
 
 import gzip
@@ -79,22 +79,14 @@ def foreign_loads_of_assets(pages, site):
         r"\s*['\"`]((?:https?:)?//[^'\"`]+)",
         re.I,
     )
-    for path in sorted(site.rglob("*.css")):
-        yield from (
-            f"{path.relative_to(site)}: loads {url}"
-            for url in css.findall(path.read_text(encoding="utf-8"))
-        )
-    for path in sorted([*site.rglob("*.js"), *site.rglob("*.mjs")]):
-        yield from (
-            f"{path.relative_to(site)}: loads {url}"
-            for url in script.findall(path.read_text(encoding="utf-8"))
-        )
+    for path in sorted(path for path in site.rglob("*") if path.suffix in {".css", ".js", ".mjs"}):
+        known = css if path.suffix == ".css" else script
+        for url in known.findall(path.read_text(encoding="utf-8")):
+            yield f"{path.relative_to(site)}: loads {url}"
     for page in pages:
-        inline = "\n".join(re.findall(r"<script[^>]*>(.*?)</script>", page.source, re.S))
-        sheets = "\n".join(re.findall(r"<style[^>]*>(.*?)</style>", page.source, re.S))
-        yield from (
-            f"{page.name}: loads {url}" for url in script.findall(inline) + css.findall(sheets)
-        )
+        for known, tag in ((script, "script"), (css, "style")):
+            inline = "\n".join(re.findall(rf"<{tag}[^>]*>(.*?)</{tag}>", page.source, re.S))
+            yield from (f"{page.name}: loads {url}" for url in known.findall(inline))
 
 
 def addresses_in_runner(site):
@@ -146,11 +138,8 @@ def broken_links(pages):
             parts = urlsplit(link)
             if parts.scheme or parts.netloc or link.startswith("#") and len(link) < 2:
                 continue
-            target = (
-                (page.path.parent / unquote(parts.path)).resolve()
-                if parts.path
-                else page.path.resolve()
-            )
+            path = page.path.parent / unquote(parts.path) if parts.path else page.path
+            target = path.resolve()
             if not target.exists():
                 yield f"{page.name}: {link} leads nowhere"
             elif parts.fragment and target in ids and unquote(parts.fragment) not in ids[target]:
@@ -162,10 +151,8 @@ def leaked_sources(site):
     if (site / "_sources").exists():
         yield "_sources/: the site publishes raw sources"
     for path in sorted(site.rglob("*")):
-        if (
-            path.suffix in {".html", ".md", ".ipynb", ".json", ".js", ".txt"}
-            and "_static" not in path.parts
-        ):
+        published = path.suffix in {".html", ".md", ".ipynb", ".json", ".js", ".txt"}
+        if published and "_static" not in path.parts:
             match = SECRETS.search(path.read_text(encoding="utf-8", errors="replace"))
             if match:
                 yield f"{path.relative_to(site)}: contains {match[0]!r}"
@@ -182,19 +169,10 @@ def weights(page):
     return sum(map(len, data)), sum(len(gzip.compress(content)) for content in data)
 
 
-def report_weights(pages):
-    """Print what each page weighs, without the fonts that its formulas need."""
-    print("\nFirst visit, in kB: page, with style sheets and scripts, the same compressed")
-    for page in pages:
-        sizes = (page.path.stat().st_size, *weights(page))
-        print("".join(f"{size / 1000:8.0f}" for size in sizes), f" {page.name}")
-
-
 def check_site(site, partial=False):
     """All faults of a built site; a partial one may have links to pages that were not built."""
     paths = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts]
     pages = [Page(path, site) for path in paths]
-    report_weights(pages)
     return [
         *([] if pages else [f"no pages in {site}"]),
         *foreign_loads(pages),
