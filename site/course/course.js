@@ -4,7 +4,10 @@ const KEY = "dpnotes-course";
 const STAY = 3000; // ms that the end of a section is in view before it counts as read
 const ROOT = new URL(document.documentElement.dataset.content_root || "./", location.href);
 const HERE = nameOf(location.href);
-const sections = [...document.querySelectorAll(".bd-article > section > section[id]")];
+const SHEET = /^chapters\/assignments\//; // a tick there would say: done
+const sections = SHEET.test(HERE)
+  ? []
+  : [...document.querySelectorAll(".bd-article > section > section[id]")];
 const LATER = ".second-reading, #exercises, #in-practice, #further-reading"; // of a first reading
 const HEADER = "-90px 0px 0px 0px"; // what lies under the bar on top is not seen
 
@@ -43,6 +46,7 @@ function progress({ sections: ids = [], read = [] } = {}) {
 
 function show() {
   const { pages, last } = load();
+  for (const name in pages) if (SHEET.test(name)) delete pages[name]; // an earlier version's
   const { read = [], opened = [], solved = [] } = pages[HERE] || {};
   for (const link of document.querySelectorAll(
     ".bd-links a[href], .course-map li > p:first-child > a",

@@ -53,6 +53,11 @@ def run(above, last, printed, pictures):
     if error is None:
         return ""
     message = explain(error, own, [*above, last])
+    if not isinstance(error, (NotImplementedError, SyntaxError)):
+        message += "".join(
+            f"; `{name}` returns nothing: did you forget `return`?"
+            for name in returning_nothing(above, last)
+        )
     if isinstance(error, NameError):
         message += "".join(f"; the answer to {q} failed before: {e}" for q, e in failed.items())
     return message
@@ -93,12 +98,26 @@ def explain(error, own, cells):
     return f"your code raises {said}, in {place}: {frames[-1].line}"
 
 
-def names(cell):
-    """What a cell defines, and all names in it; nothing where it is not Python."""
+def returning_nothing(above, test):
+    """The answers' functions that a test calls and that are written without a value to return."""
+    trees = [parsed(cell).body for cell in above if cell["kind"] == "code"]
+    for made in (m for m in sum(trees, []) if isinstance(m, ast.FunctionDef)):
+        gives = any(isinstance(n, (ast.Return, ast.Yield)) and n.value for n in ast.walk(made))
+        if made.name in names(test)[1] and not (gives or isinstance(made.body[-1], ast.Raise)):
+            yield made.name
+
+
+def parsed(cell):
+    """The syntax tree of a cell; an empty one where it is not Python."""
     try:
-        tree = ast.parse(cell["source"])
+        return ast.parse(cell["source"])
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return set(), set()
+        return ast.Module(body=[], type_ignores=[])
+
+
+def names(cell):
+    """What a cell defines, and all names in it."""
+    tree = parsed(cell)
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     defined = {n.name for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
     return defined | {n.id for n in found if isinstance(n.ctx, ast.Store)}, {n.id for n in found}

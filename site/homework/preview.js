@@ -8,6 +8,7 @@ const STATIC = new URL("../_static/katex/", import.meta.url);
 const RULES = { double_inline: true };
 const MISSING =
   "What typesets formulas could not be loaded: they stand here as TeX. Without network, try later.";
+const BARE = "TeX outside of dollar signs stays as it is: put $$ before \\begin and after \\end.";
 const CHANGED = "The text has changed since: press Preview again.";
 
 const script = (address, name) =>
@@ -47,6 +48,12 @@ async function typesetter() {
     });
 }
 
+function hasBareTeX(shown) {
+  const rest = shown.cloneNode(true);
+  for (const one of rest.querySelectorAll(".math, code")) one.remove();
+  return rest.textContent.includes("\\begin{");
+}
+
 const line = (text) => make("p", { className: "hw-small", textContent: text });
 
 /** Show it in the box below the text; again, and it is gone. */
@@ -64,15 +71,15 @@ export async function preview(box, text) {
   }
   for (const link of shown.querySelectorAll(".mathlabel")) link.remove();
   for (const one of shown.querySelectorAll("[id]")) one.removeAttribute("id");
+  const remarks = hasBareTeX(shown) ? [line(BARE)] : [];
   const formulas = [...shown.querySelectorAll(".math")];
-  let failed = false;
   if (formulas.length)
     await typesetter()
       .then((typeset) => formulas.forEach(typeset))
-      .catch(() => (failed = true));
+      .catch(() => remarks.push(line(MISSING)));
   box.dataset.state = "preview";
   box.shownText = text;
-  box.replaceChildren(...(failed ? [line(MISSING)] : []), ...shown.childNodes);
+  box.replaceChildren(...remarks, ...shown.childNodes);
 }
 
 /** The text is another one now than the one that is shown. */

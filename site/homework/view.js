@@ -118,7 +118,7 @@ export function frame(actions) {
       " ",
       make("span", {
         id: "hw-markdown",
-        textContent: "Texts are Markdown, with formulas between dollar signs.",
+        textContent: "Texts are Markdown, formulas between dollar signs (in a list: indented).",
       }),
     ),
   );

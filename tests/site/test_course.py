@@ -148,6 +148,27 @@ def test_what_was_read_is_kept_shown_and_forgotten(tab, address):
     assert tab.evaluate("localStorage.getItem('dpnotes-course')") is None
 
 
+def test_a_sheet_has_no_marks_of_what_was_read(browser, address):
+    script = (SITE / "_course" / "course.js").read_text().replace("STAY = 3000", "STAY = 0")
+    hasty = {"body": script, "content_type": "text/javascript"}
+    sheet = "chapters/assignments/gaussian.html"
+    earlier = f'{{"pages": {{"{sheet}": {{"read": ["a"], "sections": ["a"]}}}}}}'
+    seen = """(end) => new Promise((done) => new IntersectionObserver(
+      ([{ isIntersecting }]) => isIntersecting && setTimeout(done, 200)).observe(end))"""
+    with browser.new_context() as context:
+        context.route("**/_course/course.js", lambda route: route.fulfill(**hasty))
+        context.add_init_script(f"localStorage.setItem('dpnotes-course', '{earlier}')")
+        tab = context.new_page()
+        for name in ("chapters/pure-dp.html", sheet):
+            tab.goto(f"{address}/{name}")
+            end = tab.locator(".bd-article > section > section[id] > :last-child").first
+            end.scroll_into_view_if_needed()
+            end.evaluate(seen)
+            marks = tab.locator(".bd-article h2[data-kept], .bd-links [data-kept]").count()
+            kept = tab.evaluate("localStorage.getItem('dpnotes-course')")
+            assert (marks == 0, kept == earlier) == (name == sheet, name == sheet)
+
+
 def faults(tab):
     """What axe finds in the statement that is shown."""
     tab.add_script_tag(path=ROOT / "node_modules" / "axe-core" / "axe.min.js")

@@ -118,6 +118,7 @@ def cells(*more):
         ("def f(x):\n    return x * x", ""),
         ("%matplotlib inline\ndef f(x):\n    return x * x", ""),
         ("def f(x):\n    return x + 1", "f squares"),
+        ("def f(x):\n    x * x", "f squares; `f` returns nothing: did you forget `return`?"),
         ("def f(x):\n    # YOUR CODE HERE\n    raise NotImplementedError()", "not answered yet"),
         ("def f(x):\n    return (x", "this is not Python yet: '(' was never closed, in line 2"),
         (
@@ -133,6 +134,7 @@ def test_what_a_check_says(answer, message):
     found = checker.check(cells({"id": "1a", "source": answer}), "test-1a")
     assert found["ok"] == (message == "")
     assert message in found["message"]
+    assert "return " not in answer or "returns nothing" not in found["message"]
 
 
 def test_a_check_names_the_other_answer_that_is_missing():
@@ -429,8 +431,12 @@ def test_a_text_has_a_preview_with_formulas(desk):
     formulas = shown.evaluate(FORMULAS_AS_TEX)
     seen, meant = (" ".join(html.split()) for html in (formulas, rendering.markdown(MARKDOWN)))
     assert re.sub(r">\s+<", "><", seen) == re.sub(r">\s+<", "><", meant).strip()
+    assert "outside of dollar signs" not in shown.inner_text()
     box(tab, "2a").press_sequentially("!")
     assert "has changed since" in shown.inner_text()
+    box(tab, "2a").fill("$$\\begin{matrix}1\\end{matrix}$$\n\\begin{align}\na\n\\end{align}")
+    press(tab, "Preview 2a")
+    shown.get_by_text("outside of dollar signs").wait_for(timeout=SOON)
 
 
 def test_a_preview_without_what_typesets_formulas_says_so(own):
