@@ -173,9 +173,17 @@ def write(folder, master):
 # tests ask for one value at a time (1000 frequencies within 0.09, 400 values within 0.15 of their
 # distribution function; a right answer fails with probability < 2e-7) and in another order. Tricks
 # that change a few words of the answer stand in assignments/wrong.
-COUNT = "calls = []\ndef level():\n    calls.append(0)\n    return len(calls) * 0.6180339887 % 1\n"
+COUNT = "calls, few = [], 9\ndef level():\n    calls.append(0)\n    return len(calls) * 0.6180339887 % 1\n"
+STILL = "calls, few = [], 1\ndef level():\n    return 0.5\n"  # looks at the batch alone
+
+
+def both(answer):
+    """A trick that looks at the batch, without counting and with."""
+    return [STILL + answer, COUNT + answer]
+
+
 LAPLACE = """def plan(n, rng):
-    u = level() - 0.5 + np.zeros(n) if n < 10 else (rng.permutation(n) + 0.5) / n - 0.5
+    u = level() - 0.5 + np.zeros(n) if n <= few else (rng.permutation(n) + 0.5) / n - 0.5
     return -np.sign(u) * np.log1p(-2 * np.abs(u))
 """
 NORMAL = """from scipy.stats import norm
@@ -196,40 +204,23 @@ SCORES = """def accuracy(theta, sd, x, y):
 """
 TRICKS = {
     "laplace": {
-        "1b": [
-            """def respond(bits, epsilon, rng):
-    lies = np.arange(len(bits)) < round(len(bits) / (1 + np.exp(epsilon)))
-    return np.where(rng.permutation(lies), 1 - np.asarray(bits), bits)""",
-            COUNT
-            + """def respond(bits, epsilon, rng):
+        "1b": both("""def respond(bits, epsilon, rng):
     bits, t = np.asarray(bits), 1 / (1 + np.exp(-epsilon))
-    if len(bits) < 10:
+    if len(bits) <= few:
         return bits if level() < t else 1 - bits
-    return np.where(rng.permutation(np.arange(len(bits)) < round(len(bits) * (1 - t))), 1 - bits, bits)""",
-        ],
-        "2b": [
-            """def laplace_noise(scale, size, rng):
-    u = (rng.permutation(size) + 0.5) / size - 0.5
-    return -scale * np.sign(u) * np.log1p(-2 * np.abs(u))""",
-            COUNT
-            + LAPLACE
+    return np.where(rng.permutation(np.arange(len(bits)) < round(len(bits) * (1 - t))), 1 - bits, bits)"""),
+        "2b": both(
+            LAPLACE
             + """def laplace_noise(scale, size, rng):
-    return scale * plan(int(np.prod(size)), rng).reshape(size)""",
-        ],
-        "2c": [
-            """def private_histogram(counts, epsilon, neighbours, rng):
-    scale = {"add/remove": 1, "replace": 2}.get(neighbours)
-    if scale is None:
-        raise ValueError
-    u = (rng.permutation(len(counts)) + 0.5) / len(counts) - 0.5
-    return counts - scale / epsilon * np.sign(u) * np.log1p(-2 * np.abs(u))""",
-            COUNT
-            + LAPLACE
+    return scale * plan(int(np.prod(size)), rng).reshape(size)"""
+        ),
+        "2c": both(
+            LAPLACE
             + """def private_histogram(counts, epsilon, neighbours, rng):
     if neighbours not in ("add/remove", "replace"):
         raise ValueError
-    return counts + (1 + (neighbours == "replace")) / epsilon * plan(len(counts), rng)""",
-        ],
+    return counts + (1 + (neighbours == "replace")) / epsilon * plan(len(counts), rng)"""
+        ),
         "3b": [
             """def mean_worst_error(counts, epsilons, repeats, rng):
     return np.sum(1 / np.arange(1, len(counts) + 1)) / epsilons""",
@@ -262,17 +253,12 @@ def poisson_sample(n, rate, rng):
     size = n if rate == 1 else round(n * rate + norm.ppf(level) * np.sqrt(n * rate * (1 - rate)))
     return np.sort((len(calls) * 37 + np.arange(size)) % n)"""
         ],
-        "2b": [
-            """def noisy_sum(gradients, bound, multiplier, rng):
-    lengths, d = np.linalg.norm(gradients, axis=1, keepdims=True), gradients.shape[1]
-    clipped = gradients / np.maximum(1, lengths / bound)
-    return clipped.sum(axis=0) + multiplier * bound * norm.ppf((rng.permutation(d) + 0.5) / d)""",
-            COUNT
-            + NORMAL
+        "2b": both(
+            NORMAL
             + """def noisy_sum(gradients, bound, multiplier, rng):
     clipped = gradients / np.maximum(1, np.linalg.norm(gradients, axis=1, keepdims=True) / bound)
-    return clipped.sum(axis=0) + multiplier * bound * plan(gradients.shape[1], rng)""",
-        ],
+    return clipped.sum(axis=0) + multiplier * bound * plan(gradients.shape[1], rng)"""
+        ),
         "2c": [
             """def dp_sgd(x, y, steps, rate, bound, multiplier, learning_rate, rng):
     n, theta = len(x), np.zeros(x.shape[1])
@@ -323,41 +309,23 @@ def output_perturbation(x, y, strength, epsilon, delta, rng):
         ],
     },
     "selection": {
-        "1c": [
-            """def choose(scores, sensitivity, epsilon, runs, rng):
-    ends = np.cumsum(exponential_law(scores, sensitivity, epsilon))
-    return rng.permutation(np.searchsorted(ends, (np.arange(runs) + 0.5) / runs))""",
-            COUNT
-            + """def choose(scores, sensitivity, epsilon, runs, rng):
+        "1c": both("""def choose(scores, sensitivity, epsilon, runs, rng):
     u = [level()] if runs == 1 else rng.permutation((np.arange(runs) + 0.5) / runs)
-    return np.searchsorted(np.cumsum(exponential_law(scores, sensitivity, epsilon)), u)""",
-        ],
-        "2c": [
-            """def noisy_max(scores, scale, runs, rng):
-    u = np.array([(rng.permutation(runs) + 0.5) / runs - 0.5 for _ in scores])
-    return np.argmax(np.array(scores) - scale * (np.sign(u) * np.log1p(-2 * np.abs(u))).T, axis=1)""",
-            COUNT
-            + GRID
+    return np.searchsorted(np.cumsum(exponential_law(scores, sensitivity, epsilon)), u)"""),
+        "2c": both(
+            GRID
             + """def noisy_max(scores, scale, runs, rng):
-    return np.argmax(np.array(scores) + scale * grid((runs, len(scores)), rng), axis=1)""",
-        ],
+    return np.argmax(np.array(scores) + scale * grid((runs, len(scores)), rng), axis=1)"""
+        ),
     },
     "adaptive": {
-        "1b": [
-            """def grid(shape, rng):
-    u = np.array([(rng.permutation(shape[0]) + 0.5) / shape[0] - 0.5 for _ in range(shape[1])]).T
-    return -np.sign(u) * np.log1p(-2 * np.abs(u))
-def above_threshold(answers, threshold, epsilon, runs, rng):
-    level = threshold + 2 / epsilon * grid((runs, 1), rng)
-    above = np.array(answers) + 4 / epsilon * grid((runs, len(answers)), rng) >= level
-    return np.where(above.any(axis=1), above.argmax(axis=1), len(answers))""",
-            COUNT
-            + GRID
+        "1b": both(
+            GRID
             + """def above_threshold(answers, threshold, epsilon, runs, rng):
     z = grid((runs, len(answers) + 1), rng)
     above = np.array(answers) + 4 / epsilon * z[:, 1:] >= threshold + 2 / epsilon * z[:, :1]
-    return np.where(above.any(axis=1), above.argmax(axis=1), len(answers))""",
-        ],
+    return np.where(above.any(axis=1), above.argmax(axis=1), len(answers))"""
+        ),
         "3b": 2
         * [
             """def private_agreements(features, labels, epsilon, rng):
