@@ -13,6 +13,8 @@ ROOT = Path(__file__).resolve().parent.parent
 for folder in ("tests", "site"):
     sys.path.insert(0, str(ROOT / folder))
 
+import numpy as np  # noqa: E402
+
 import evidence  # noqa: E402
 from machine import address, browser  # noqa: E402, F401  (fixtures)
 
@@ -30,6 +32,12 @@ def _bounded(request):
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, before[1]))
     yield
     resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@pytest.fixture
+def rng():
+    """Random numbers, the same in every run."""
+    return np.random.default_rng(1)
 
 
 @pytest.fixture(autouse=True)
