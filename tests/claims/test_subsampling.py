@@ -1,7 +1,7 @@
 """The claims of the chapter `subsampling`: exact laws of random mechanisms on small datasets."""
 
 from functools import partial
-from itertools import combinations, combinations_with_replacement, product
+from itertools import combinations, combinations_with_replacement, pairwise, permutations, product
 from math import comb
 
 import mpmath
@@ -16,7 +16,7 @@ from evidence import at_most, claim, equal, holds, must_fail, slip
 from strategies import same_draws
 
 
-def amplified(r, e):
+def formula(r, e):
     return log1p(r * expm1(e))
 
 
@@ -25,7 +25,7 @@ def test_sampling_never_costs_and_serves_both_directions_everywhere():
     """P: the law with the row. p <= e^eps q gives rp + (1-r)q <= (1 + r(e^eps - 1)) q, and in the
     other direction q <= (rp + (1-r)q) / (1 - r(1 - e^-eps))."""
     box, low = {"r": (1e-4, 1), r"\eps": (1e-3, 50)}, {"r": (0, 1), r"\eps": (1e-3, 50)}
-    computed = (lambda r, e: subsampling.amplification(e, r)[0], amplified)
+    computed = (lambda r, e: subsampling.amplification(e, r)[0], formula)
     for_all(
         r"$\ln(1 + r(e^\eps - 1)) \le \eps$",
         computed,
@@ -77,14 +77,32 @@ def random_table(rng, keys, count, outcomes=4):
     return {key: (1 - share) * base + share * o for key, o in zip(keys, other, strict=True)}
 
 
-def worst(pairs, law, divergence):
-    return np.max([divergence(law[a], law[b]) for a, b in pairs], axis=0)
+def amplified(rng, amplification, rate, of_batches, table, of_data, law):
+    """Each mechanism of the table has (epsilon, delta)-DP; run on a sample, what is stated.
+
+    `of_batches`, `of_data`: the neighbours before and after sampling.
+    """
+
+    def worst(divergence):
+        return np.max([divergence(table[a], table[b]) for a, b in of_batches], axis=0)
+
+    pure = worst(dp.max_divergence)
+    epsilon = pure * rng.uniform(0.1, 1.0, pure.shape)
+    delta = worst(partial(dp.hockey_stick, epsilon=epsilon))
+    bound, leak = amplification(epsilon, rate, delta)
+    laws = {x: law(table.__getitem__, x) for pair in of_data for x in pair}
+    for x, other in of_data:
+        at_most(dp.hockey_stick(laws[x], laws[other], bound), leak, atol=1e-15)
 
 
-def special_row(epsilon, delta):
-    """The mechanism on which amplification is attained: is there a 1 in the batch?"""
-    p, q = dp.dominating_pair(epsilon, delta)
-    return lambda rows: p if 1 in rows else q
+def attained(amplification, rate, epsilon, delta, x, other, law):
+    """By the mechanism that looks for a 1 in its batch; returns its laws."""
+    coin = dp.dominating_pair(epsilon, delta)
+    p, q = (law(lambda rows: coin[1 not in rows], data) for data in (x, other))
+    bound, leak = amplification(epsilon, rate, delta)
+    equal(dp.hockey_stick(p, q, bound), leak, rtol=1e-12, atol=1e-15)
+    holds(np.array(dp.hockey_stick(p, q, 0.999 * bound) > leak))
+    return p, q
 
 
 @claim(
@@ -96,49 +114,33 @@ def special_row(epsilon, delta):
         lambda e, r, d: (r * np.asarray(e), r * np.asarray(d)),
     ],
 )
-def test_uniform_subsets_amplify_under_substitution(amplification):
-    rng = np.random.default_rng(1)
+def test_uniform_subsets_amplify_under_substitution(amplification, rng):
     for rows, size in ((3, 1), (3, 2), (4, 2)):
         sets = combinations_with_replacement(LETTERS, size)
         unordered = random_table(rng, list(sets), count=25)
         keys = product(LETTERS, repeat=size)
         table = {key: unordered[tuple(sorted(key))] for key in keys}
-        pure = worst(neighbours(size), table, dp.max_divergence)
-        epsilon = pure * rng.uniform(0.1, 1.0, pure.shape)
-        delta = worst(neighbours(size), table, partial(dp.hockey_stick, epsilon=epsilon))
-        bound, leak = amplification(epsilon, size / rows, delta)
-        laws = {x: uniform_law(table.__getitem__, x, size) for x in product(LETTERS, repeat=rows)}
-        for x, other in neighbours(rows):
-            at_most(dp.hockey_stick(laws[x], laws[other], bound), leak, atol=1e-15)
+        pairs, law = [list(neighbours(n)) for n in (size, rows)], partial(uniform_law, size=size)
+        amplified(rng, amplification, size / rows, pairs[0], table, pairs[1], law)
     for rows, size in ((1, 1), (4, 1), (5, 3), (9, 4)):
+        rate, law = size / rows, partial(uniform_law, size=size)
+        x, other = (1,) + (0,) * (rows - 1), (0,) * rows
         for epsilon, delta in ((0.01, 0.0), (0.7, 1e-3), (3.0, 0.2)):
-            p, q = (
-                uniform_law(special_row(epsilon, delta), x, size)
-                for x in ((1,) + (0,) * (rows - 1), (0,) * rows)
-            )
-            bound, leak = amplification(epsilon, size / rows, delta)
-            equal(p, amplification_pair(epsilon, size / rows, delta)[0], atol=1e-16)
-            equal(dp.hockey_stick(p, q, bound), leak, rtol=1e-12, atol=1e-15)
-            holds(np.array(dp.hockey_stick(p, q, 0.999 * bound) > leak))
+            p, q = attained(amplification, rate, epsilon, delta, x, other, law)
+            equal(p, amplification_pair(epsilon, rate, delta)[0], atol=1e-16)
 
 
 @claim("T-19")
-def test_the_formula_is_right_from_tiny_to_huge():
-    rng = np.random.default_rng(2)
+def test_the_formula_is_right_from_tiny_to_huge(rng):
     epsilon = np.exp(rng.uniform(np.log(1e-8), np.log(1e4), 400))
     rate = np.exp(rng.uniform(np.log(1e-12), 0, 400))
     found, leak = subsampling.amplification(epsilon, rate, 1e-6)
+    exact = np.vectorize(lambda e, r: float(mpmath.log1p(mpmath.expm1(e) * r)))
     with mpmath.workdps(40):
-        exact = [
-            mpmath.log1p(mpmath.mpf(r) * mpmath.expm1(mpmath.mpf(e)))
-            for e, r in zip(epsilon.tolist(), rate.tolist(), strict=True)
-        ]
-    equal(found, np.array([float(v) for v in exact]), rtol=1e-13)
+        equal(found, exact(epsilon, rate), rtol=1e-13)
     equal(leak, rate * 1e-6)
-    at_most(found, epsilon)
-    assert subsampling.amplification(5.0, 0.0) == (0.0, 0.0) and subsampling.amplification(
-        0.0, 0.3
-    ) == (0.0, 0.0)
+    for nothing in ((5.0, 0.0), (0.0, 0.3)):
+        assert subsampling.amplification(*nothing) == (0.0, 0.0)
 
 
 @claim("T-19")
@@ -235,27 +237,16 @@ def test_linear_amplification_everywhere():
         lambda e, r, d: subsampling.amplification(e, r, 0.9 * np.asarray(d)),
     ],
 )
-def test_poisson_sampling_amplifies_under_add_remove(amplification):
+def test_poisson_sampling_amplifies_under_add_remove(amplification, rng):
     sets = [s for k in range(5) for s in combinations_with_replacement(LETTERS, k)]
     pairs = [(s, tuple(sorted(s + (z,)))) for s in sets if len(s) < 4 for z in LETTERS]
     both = pairs + [(b, a) for a, b in pairs]
-    rng = np.random.default_rng(4)
     for rate in (0.05, 0.3, 0.8):
         table = random_table(rng, sets, count=30)
-        epsilon = worst(both, table, dp.max_divergence) * rng.uniform(0.1, 1.0, 30)
-        delta = worst(both, table, partial(dp.hockey_stick, epsilon=epsilon))
-        bound, leak = amplification(epsilon, rate, delta)
-        laws = {s: subsampling.poisson_subsample_law(table.__getitem__, s, rate) for s in sets}
-        for x, other in both:
-            at_most(dp.hockey_stick(laws[x], laws[other], bound), leak, atol=1e-15)
+        law = partial(subsampling.poisson_subsample_law, rate=rate)
+        amplified(rng, amplification, rate, both, table, both, law)
         for epsilon, delta in ((0.5, 0.0), (2.0, 0.01)):
-            p, q = (
-                subsampling.poisson_subsample_law(special_row(epsilon, delta), x, rate)
-                for x in ((1, 0, 0), (0, 0))
-            )
-            bound, leak = amplification(epsilon, rate, delta)
-            equal(dp.hockey_stick(p, q, bound), leak, atol=1e-15)
-            holds(np.array(dp.hockey_stick(p, q, 0.999 * bound) > leak))
+            attained(amplification, rate, epsilon, delta, (1, 0, 0), (0, 0), law)
 
 
 def test_sampling_with_replacement():
@@ -308,16 +299,9 @@ def printed_minibatches(epsilon, rate, passes, beta):
 
 @claim("T-19-minibatch", of=subsampling.minibatch_epsilon, wrong=[printed_minibatches])
 def test_minibatches(bound):
-    equal(
-        composition.advanced(subsampling.amplification(0.9, 1e-9)[0], 10**9, 1e-5),
-        bound(0.9, 1e-9, 1, 1e-5),
-        rtol=1e-4,
-    )
-    for e, r, n, b in (
-        (0.9, 0.01, 100, 1e-30),
-        (0.999, 0.01, 100, 1e-20),
-        (0.5, 0.1, 50, 1e-6),
-    ):
+    step = subsampling.amplification(0.9, 1e-9)[0]
+    equal(composition.advanced(step, 10**9, 1e-5), bound(0.9, 1e-9, 1, 1e-5), rtol=1e-4)
+    for e, r, n, b in ((0.9, 0.01, 100, 1e-30), (0.999, 0.01, 100, 1e-20), (0.5, 0.1, 50, 1e-6)):
         for pair in (amplification_pair, subsampling.substitution_pair):
             at_most(dp.finite(*pair(e, r)).compose(n).epsilon(b), bound(e, r, n * r, b))
 
@@ -329,20 +313,13 @@ def test_minibatches(bound):
 )
 def test_minibatches_of_approximate_steps_fail_with_k_delta_and_beta(total):
     """k/r rounds of the worst (epsilon, delta)-DP step, exactly: k delta + beta at eps'."""
-    for epsilon, rate, steps, delta in (
-        (0.5, 0.1, 40, 1e-6),
-        (1.0, 0.02, 100, 1e-8),
-        (0.1, 1.0, 25, 1e-4),
-    ):
-        run = dp.finite(*subsampling.subsampled_dominating_pair(epsilon, rate, delta)).compose(
-            steps
-        )
-        passes = steps * rate
+    cases = ((0.5, 0.1, 40, 1e-6), (1.0, 0.02, 100, 1e-8), (0.1, 1.0, 25, 1e-4))
+    for epsilon, rate, steps, delta in cases:
+        step = dp.finite(*subsampling.subsampled_dominating_pair(epsilon, rate, delta))
+        run, passes = step.compose(steps), steps * rate
         for beta in (1e-3, 1e-6, 1e-9):
-            at_most(
-                run.delta(subsampling.minibatch_epsilon(epsilon, rate, passes, beta)),
-                total(passes, delta, beta),
-            )
+            most = subsampling.minibatch_epsilon(epsilon, rate, passes, beta)
+            at_most(run.delta(most), total(passes, delta, beta))
 
 
 @claim("T-19-minibatch")
@@ -352,33 +329,18 @@ def test_the_counterexample_to_the_printed_minibatches():
     for e in (0.01, 0.9, 3.0):
         a, b = subsampling.substitution_pair(e, 1.0)
         r = subsampling.substitution_pair(e, 0.0)[0]
-        largest = [
-            dp.max_divergence(u, v) for u, v in ((a, b), (b, a), (a, r), (r, a), (b, r), (r, b))
-        ]
-        equal(np.max(largest), e, rtol=1e-10)
+        equal(max(dp.max_divergence(u, v) for u, v in permutations((a, b, r), 2)), e, rtol=1e-10)
         equal(a, b[[1, 0, 2]])  # the two swap a pair of outcomes
-    # the counterexample, again from a binomial law with 60 digits
     for epsilon, beta in ((0.9, 1e-30), (0.999, 1e-20)):
         printed = printed_minibatches(epsilon, rate, 1, beta)
-        exact = dp.finite(*amplification_pair(epsilon, rate)).compose(n).epsilon(beta)
-        with mpmath.workdps(60):
-            e = mpmath.exp(mpmath.mpf(epsilon))
-            q = 1 / (1 + e)
-            p = q + mpmath.mpf(rate) * (e - 1) * q
-            delta = sum(
-                max(
-                    0,
-                    mpmath.binomial(n, i)
-                    * (p**i * (1 - p) ** (n - i) - mpmath.exp(printed) * q**i * (1 - q) ** (n - i)),
-                )
-                for i in range(n + 1)
-            )
+        run = dp.finite(*amplification_pair(epsilon, rate)).compose(n)
+        exact, delta = run.epsilon(beta), run.delta(printed)
         assert exact > printed and delta > beta
         slip(
             "T-19-minibatch",
             f"eps = {epsilon}, r = 0.01, k = 1, beta = {beta:.0e}: printed {printed:.4f}; an "
             f"eps-DP mechanism whose 100 minibatches need {exact:.4f} (at {printed:.4f} its "
-            f"delta is {float(delta):.2e})",
+            f"delta is {delta:.2e})",
         )
 
 
@@ -398,11 +360,10 @@ def three_laws(rng, count, outcomes=4):
         lambda e, r, d=0.0: amplification_pair(e, r, d),
     ],
 )
-def test_one_pair_dominates_every_subsampled_mechanism_and_its_compositions(pair):
+def test_one_pair_dominates_every_subsampled_mechanism_and_its_compositions(pair, rng):
     def outer(u, v):
         return np.multiply.outer(u, v).ravel()
 
-    rng = np.random.default_rng(5)
     for rate in (0.02, 0.3, 0.9, 1.0):
         a, b, r, pure, pairs = three_laws(rng, 60)
         epsilon = pure * rng.uniform(0.3, 1.0, pure.shape)
@@ -414,23 +375,16 @@ def test_one_pair_dominates_every_subsampled_mechanism_and_its_compositions(pair
         for t in (-1.0, -0.1, -0.01, 0.0, 0.003, 0.05, 0.4, 1.5):
             bound = [dp.hockey_stick(*laws, t) for laws in worst_of]
             at_most(dp.hockey_stick(p, q, t), bound, atol=1e-15)
-            two = (
-                [outer(p[i], p[i + 1]) for i in range(59)],
-                [outer(q[i], q[i + 1]) for i in range(59)],
-            )
+            two = (np.array([outer(*both) for both in pairwise(laws)]) for laws in (p, q))
             bound = [dp.hockey_stick(outer(x, x), outer(y, y), t) for x, y in top]
-            at_most(dp.hockey_stick(*map(np.array, two), t), bound, atol=1e-15)
+            at_most(dp.hockey_stick(*two, t), bound, atol=1e-15)
     # the curve is the one in the docstring, and T-19's point lies on it
     for epsilon, rate, delta in ((0.9, 0.01, 0.0), (2.0, 0.4, 1e-3), (0.1, 1.0, 0.1)):
         coin, laws = dp.dominating_pair(epsilon, delta), pair(epsilon, rate, delta)
         t = np.linspace(0, subsampling.amplification(epsilon, rate)[0] * 1.2, 50)
         before = np.log1p(np.expm1(t) / rate)
-        equal(
-            dp.hockey_stick(*laws, t),
-            rate * dp.hockey_stick(*coin, before),
-            rtol=1e-11,
-            atol=1e-16,
-        )
+        curve = rate * dp.hockey_stick(*coin, before)
+        equal(dp.hockey_stick(*laws, t), curve, rtol=1e-11, atol=1e-16)
         equal(laws[0].sum(), 1.0)
         holds(laws[0] >= 0)
 
@@ -440,8 +394,7 @@ def test_one_pair_dominates_every_subsampled_mechanism_and_its_compositions(pair
     of=dp.clip_rows,
     wrong=[lambda y, bound: y, lambda y, bound: dp.clip_rows(y, bound) * 1.01],
 )
-def test_clipping_bounds_any_two_inputs(clip):
-    rng = np.random.default_rng(7)
+def test_clipping_bounds_any_two_inputs(clip, rng):
     for d in (1, 2, 30):
         scale = np.exp(rng.uniform(-8, 8, (2, 2000, 1)))
         y, z = rng.standard_normal((2, 2000, d)) * scale
@@ -460,9 +413,7 @@ def test_clipping_bounds_any_two_inputs(clip):
 
 
 @claim("T-dpsgd")
-def test_a_row_moves_a_clipped_sum():
-    rng = np.random.default_rng(8)
-
+def test_a_row_moves_a_clipped_sum(rng):
     def check(clipped_sum):
         for _ in range(300):
             clip = np.exp(rng.uniform(-3, 3))
@@ -489,9 +440,8 @@ def test_a_row_moves_a_clipped_sum():
 
 
 @claim("T-dpsgd")
-def test_poisson_gaussian_steps_are_dominated_and_attain():
+def test_poisson_gaussian_steps_are_dominated_and_attain(rng):
     """One step of DP-SGD in one dimension, others' gradients any: mixtures over the batches."""
-    rng = np.random.default_rng(9)
     y = np.linspace(-12, 14, 2601)
     width = y[1] - y[0]
     for sigma, rate in ((0.8, 0.1), (1.5, 0.4)):
@@ -514,48 +464,33 @@ def test_poisson_gaussian_steps_are_dominated_and_attain():
                 equal(delta, step.delta(t), rtol=1e-3, atol=3e-6)
 
 
-@claim(
-    "T-dpsgd",
-    of=subsampling.dp_sgd,
-    wrong=[
-        lambda *a, sigma, **b: subsampling.dp_sgd(*a, sigma=sigma * 1.01, **b),
-        lambda *a, steps, **b: subsampling.dp_sgd(*a, steps=steps + 1, **b),
-    ],
-)
-def test_the_privacy_object_is_that_of_the_pair(train):
-    for rate, sigma, steps in ((0.1, 1.5, 7), (1.0, 3.0, 2), (0.01, 0.7, 1)):
-        loss = train(
-            np.zeros((2, 3)), np.zeros(2, dtype=int), np.zeros((3, 2)), rate=rate, sigma=sigma,
-            steps=steps, batch_size=5, learning_rate=1, clip=9.0, rng=np.random.default_rng(1),
-        ).loss  # fmt: skip
-        for e in (0.0, 0.3, 1.0):
-            equal(loss.delta(e), dp.subsample(dp.gaussian(sigma), rate).compose(steps).delta(e))
-
-
 @claim("T-dpsgd")
-def test_dp_sgd_draws_what_it_says():
-    """The same seed, and the step of the page, with rate and noise as stated."""
-    rng = np.random.default_rng(31)
+def test_dp_sgd_draws_what_it_says_and_costs_what_it_is_charged(rng):
+    """The same seed, and the step of the page, with rate, noise and their loss as stated."""
     x, y, start = rng.normal(size=(40, 2)), rng.choice([-1, 1], 40), np.array([0.3, -0.2])
+    epsilon = np.array([0.0, 0.3, 1.0])
 
-    def stated(factors, rng):
+    def stated(given, rng):
+        rate, sigma, steps = given
         theta = start
         for _ in range(3):
-            batch = rng.random(40) < factors[0] * 0.3
-            noise = rng.normal(0.0, factors[1] * 1.5 * 0.7, 2)
+            batch = rng.random(40) < rate
+            noise = rng.normal(0.0, sigma * 0.7, 2)
             total = subsampling.logistic_clipped_sum(theta, x[batch], y[batch], 0.7)
             theta = theta - 0.4 / 11 * (total + noise)
-        return theta
+        loss = dp.subsample(dp.gaussian(sigma), rate).compose(steps)
+        return np.append(theta, loss.delta(epsilon))
 
     def trained(rng):
-        return subsampling.dp_sgd(
+        run = subsampling.dp_sgd(
             x, y, start, rate=0.3, sigma=1.5, clip=0.7, steps=3, batch_size=11, learning_rate=0.4,
             gradient_sum=subsampling.logistic_clipped_sum, rng=rng,
-        ).theta  # fmt: skip
+        )  # fmt: skip
+        return np.append(run.theta, run.loss.delta(epsilon))
 
-    same_draws(trained, stated, (1.0, 1.0))
-    must_fail(same_draws, trained, stated, (1.05, 1.0))
-    must_fail(same_draws, trained, stated, (1.0, 1.05))
+    same_draws(trained, stated, (0.3, 1.5, 3), seeds=30)
+    for wrong in ((0.315, 1.5, 3), (0.3, 1.515, 3), (0.3, 1.5, 4)):
+        must_fail(same_draws, trained, stated, wrong)
 
 
 @claim("T-dpsgd")
@@ -568,13 +503,10 @@ def test_privacy_of_the_printed_step():
     one, two = data.copy(), data.copy()
     one[0, 0], two[0, 0] = 1000.0, -1000.0
     for learning_rate in (0.1, 1.0, 2.0):
-        moved = np.linalg.norm(
-            printed_step(one, clip, learning_rate) - printed_step(two, clip, learning_rate)
-        )
-        equal(moved, learning_rate * clip)
-    each = (
-        np.linalg.norm(subsampling.clipped_sum(one, clip) - subsampling.clipped_sum(two, clip)) / n
-    )
+        a, b = (printed_step(x, clip, learning_rate) for x in (one, two))
+        equal(np.linalg.norm(a - b), learning_rate * clip)
+    a, b = (subsampling.clipped_sum(x, clip) for x in (one, two))
+    each = np.linalg.norm(a - b) / n
     equal(each, 2 * clip / n)
     cost = {a: dp.gaussian(1 / a).epsilon(1e-5) for a in (0.1, 1.0, 2.0)}
     assert cost[0.1] < cost[1.0] / 9 < cost[2.0]
