@@ -6,7 +6,7 @@ below 1e-6 for the file, and a planted broken one fails for certain.
 
 import math
 from functools import partial
-from itertools import combinations_with_replacement, permutations, product
+from itertools import combinations_with_replacement, pairwise, permutations, product
 from math import comb
 
 import numpy as np
@@ -21,8 +21,7 @@ from strategies import same_draws, score_pairs
 
 
 @claim("F-exponential", of=1.0, wrong=[2.0])
-def test_the_law_of_the_exponential_mechanism(factor):
-    rng = np.random.default_rng(1)
+def test_the_law_of_the_exponential_mechanism(factor, rng):
     for epsilon, sensitivity in product((0.01, 1.0, 20.0), (0.1, 3.0)):
         u = rng.normal(size=(500, 6))
         weight = np.exp(factor * epsilon * u / (2 * sensitivity))
@@ -44,30 +43,35 @@ def test_the_law_of_the_exponential_mechanism(factor):
 ALARM = 1e-8
 
 
-def follows(drawn, law, noted=1):
+def follows(drawn, law):
     """Chi-square test of indices against a law; outcomes below 1e-9 must not occur."""
     seen, keep = np.bincount(drawn, minlength=len(law)), law > 1e-9
     good = stats.chisquare(seen[keep], law[keep] / law[keep].sum() * len(drawn)).pvalue > ALARM
-    holds(np.full(noted, good and not seen[~keep].any()))
+    holds(np.array([good, not seen[~keep].any()]))
 
 
-@claim(
-    "F-exponential",
-    of=1.0,
-    wrong=[
-        2.0,  # the factor 2 forgotten
-    ],
-)
-def test_the_sampler_of_the_exponential_mechanism(factor):
-    rng = np.random.default_rng(2)
-    for u in ([0.0, 1.0, 3.0, 3.0], [5.0, -2.0, 4.0]):
-        many = np.tile(u, (60_000, 1))
-        drawn = selection.exponential(many, sensitivity=2, epsilon=1.5, rng=rng)
-        follows(drawn, selection.exponential_law(u, 2, factor * 1.5))
+NOISES = ("laplace", "exponential", "gumbel")
 
 
-def test_what_the_samplers_return():
-    rng = np.random.default_rng(24)
+@claim("F-exponential", "X-permute-and-flip", "F-3.9")
+def test_samplers_follow_their_laws(rng):
+    def check(sampler, law, factor, **options):  # a factor on the scale of the noise
+        for u in ([0.0, 1.0, 3.0, 3.0], [5.0, -2.0, 4.0]):
+            drawn = sampler(np.tile(u, (60_000, 1)), rng=rng, **options)
+            follows(drawn, law(np.array(u) / factor, **options))
+        assert sampler([0.0], rng=rng, **options) == 0
+
+    def both(*case, **options):
+        check(*case, 1.0, **options)
+        must_fail(check, *case, 1.1, **options)
+
+    both(selection.exponential, selection.exponential_law, sensitivity=2, epsilon=1.5)
+    both(selection.permute_and_flip, selection.permute_and_flip_law, sensitivity=2, epsilon=1.5)
+    for noise in NOISES:
+        both(selection.noisy_max, selection.noisy_max_law, scale=2.0, noise=noise)
+
+
+def test_what_the_samplers_return(rng):
     noisy_max = partial(selection.noisy_max, scale=1.0)
     for sampler in (selection.exponential, selection.permute_and_flip, noisy_max):
         assert type(sampler([0, 1e6], rng=rng)) is int and sampler([0, 1e6], rng=rng) == 1
@@ -81,8 +85,7 @@ def losses(law, pair, *others, **also):
 
 
 @claim("F-3.10", of=1.0, wrong=[0.5])
-def test_the_exponential_mechanism_costs_the_spread_and_no_more(sensitivity):
-    rng = np.random.default_rng(3)
+def test_the_exponential_mechanism_costs_the_spread_and_no_more(sensitivity, rng):
     for epsilon, size in product((0.05, 1.0, 5.0), (2, 3, 12)):
         pair = score_pairs(rng, 500, size, 2.0)
         found = losses(selection.exponential_law, pair, sensitivity, epsilon)
@@ -114,8 +117,7 @@ def test_the_exponential_mechanism_costs_the_spread_and_no_more(sensitivity):
         lambda b, k, tied, s, e: 2 * s / e * np.log(1 / b),
     ],
 )
-def test_utility_of_the_exponential_mechanism(accuracy):
-    rng = np.random.default_rng(4)
+def test_utility_of_the_exponential_mechanism(accuracy, rng):
     beta = np.logspace(-9, 0, 40)
     for epsilon, sensitivity in product((0.1, 1.0, 8.0), (0.5, 2.0)):
         for size, best in ((2, 1), (7, 3), (400, 1)):
@@ -129,34 +131,27 @@ def test_utility_of_the_exponential_mechanism(accuracy):
                 at_most((p * (row <= -loss[:, None])).sum(1), beta, rtol=1e-9)
 
 
-NOISES = ("laplace", "exponential", "gumbel")
-
-
-def laplace_law_by_quad(u):
-    noise = stats.laplace()
+def law_by_quad(u, noise):
+    """The law of the largest of the scores, each with such noise."""
 
     def density(z, r):
         return noise.pdf(z - u[r]) * np.prod(noise.cdf(z - np.delete(u, r)))
 
-    edges = [u.min() - 40, *sorted(u), u.max() + 40]
+    pieces = list(pairwise([u.min() - 40, *sorted(u), u.max() + 40]))
+    exact = {"epsabs": 1e-15, "epsrel": 1e-11}
     return [
-        sum(
-            integrate.quad(density, a, b, args=(r,), epsabs=1e-15, epsrel=1e-11)[0]
-            for a, b in zip(edges[:-1], edges[1:], strict=True)
-        )
+        sum(integrate.quad(density, *ends, args=(r,), **exact)[0] for ends in pieces)
         for r in range(len(u))
     ]
 
 
 @pytest.mark.slow
 @claim("F-3.9")
-def test_the_laws_of_report_noisy_max():
-    rng = np.random.default_rng(5)
-
+def test_the_laws_of_report_noisy_max(rng):
     def check(law):  # against adaptive quadrature
         for size in (1, 2, 4):
             u = rng.normal(size=size) * 3
-            equal(law(u, scale=1.0), laplace_law_by_quad(u), rtol=1e-9, atol=1e-13)
+            equal(law(u, scale=1.0), law_by_quad(u, stats.laplace()), rtol=1e-9, atol=1e-13)
 
     check(selection.noisy_max_law)
     must_fail(check, lambda u, scale: selection.noisy_max_law(u, scale=scale, noise="gumbel"))
@@ -175,24 +170,8 @@ def test_the_laws_of_report_noisy_max():
     equal(tied, 1 / 300, rtol=1e-11)
 
 
-@claim("F-3.9", of=2.0, wrong=[2.3])
-def test_the_samplers_of_report_noisy_max(scale):
-    rng = np.random.default_rng(6)
-    for noise in NOISES:
-        for u in ([0.0, 1.0, 3.0, 3.0], [5.0, -2.0, 4.0]):
-            drawn = selection.noisy_max(np.tile(u, (50_000, 1)), scale=2.0, noise=noise, rng=rng)
-            follows(drawn, selection.noisy_max_law(u, scale=scale, noise=noise))
-
-
-@claim(
-    "F-3.9",
-    of=1.0,
-    wrong=[
-        2.0,  # the careless use
-    ],
-)
-def test_noisy_max_costs_the_spread_over_the_scale(spread):
-    rng = np.random.default_rng(7)
+@claim("F-3.9", of=1.0, wrong=[2.0])  # 2: the careless use
+def test_noisy_max_costs_the_spread_over_the_scale(spread, rng):
     for noise in NOISES:
         for scale, size in product((0.4, 1.0, 10.0), (2, 5)):
             pair = score_pairs(rng, 60, size, spread)
@@ -264,34 +243,16 @@ def flip_law_by_orders(p):
 
 
 @claim("X-permute-and-flip", of=selection.permute_and_flip_law, wrong=[selection.exponential_law])
-def test_permute_and_flip_is_noisy_max_with_exponential_noise(law):
-    rng = np.random.default_rng(8)
+def test_permute_and_flip_is_noisy_max_with_exponential_noise(law, rng):
     for size in range(1, 7):
         for _ in range(8):
             u = rng.normal(size=size) * 2
             u[rng.integers(size)] = u[0]
             equal(law(u, 0.5, 1.0), flip_law_by_orders(np.exp(u - u.max())), rtol=1e-11)
-    noise = stats.expon()
-    for _ in range(2):  # noisy max with exponential noise, by quadrature over its value
-        u = np.sort(rng.normal(size=4) * 2)
-        for r in range(4):
-            others = np.delete(u, r)
-
-            def density(z, r=r, u=u, others=others):
-                return noise.pdf(z - u[r]) * np.prod(noise.cdf(z - others))
-
-            mass = integrate.quad(density, u[-1], u[-1] + 50, epsabs=1e-14, epsrel=1e-11)[0]
-            equal(selection.permute_and_flip_law(u, 0.5, 1.0)[r], mass, rtol=1e-9)
+    for _ in range(2):
+        u = rng.normal(size=4) * 2
+        equal(law(u, 0.5, 1.0), law_by_quad(u, stats.expon()), rtol=1e-9)
     equal(selection.permute_and_flip_law(np.zeros(999)), 1 / 999, rtol=1e-10)
-
-
-@claim("X-permute-and-flip", of=2.0, wrong=[2.2])
-def test_the_sampler_of_permute_and_flip(scale):
-    rng = np.random.default_rng(9)
-    for u in ([0.0, 1.0, 3.0, 3.0], [5.0, -2.0, 4.0]):
-        drawn = selection.permute_and_flip(np.tile(u, (60_000, 1)), 2.0, 1.5, rng=rng)
-        follows(drawn, selection.permute_and_flip_law(u, scale, 1.5))
-    assert selection.permute_and_flip([0.0], rng=np.random.default_rng(9)) == 0
 
 
 @claim(
@@ -302,8 +263,7 @@ def test_the_sampler_of_permute_and_flip(scale):
         (lambda u, s, e: selection.noisy_max_law(u, scale=2 * s / e), 0.5),
     ],
 )
-def test_permute_and_flip_against_exponential(law, least):
-    rng = np.random.default_rng(10)
+def test_permute_and_flip_against_exponential(law, least, rng):
     for size in (2, 3, 8, 40):
         u = np.sort(rng.normal(size=(400, size)) * rng.exponential(4, (400, 1)), axis=1)
         u[::3, -2] = u[::3, -1]
@@ -336,8 +296,7 @@ def median_law(values, epsilon, points):
 
 
 @claim("X-private-median", of=1.0, wrong=[2.2])
-def test_the_private_median_is_private_and_near(factor):
-    rng = np.random.default_rng(18)
+def test_the_private_median_is_private_and_near(factor, rng):
     points = rng.uniform(0, 1, 2000)
 
     def tight(factor):  # a thin middle against a wide rest: the ratio comes close to e^epsilon
@@ -373,9 +332,7 @@ def test_the_private_median_is_private_and_near(factor):
 
 
 @claim("X-private-median", of=1.0, wrong=[2 / 1.9])
-def test_the_private_geometric_median(factor):
-    rng = np.random.default_rng(20)
-
+def test_the_private_geometric_median(factor, rng):
     def law(points, candidates, epsilon):
         return selection.exponential_law(
             -erm.distance_loss(candidates, points).sum(-1), 2.0, epsilon
@@ -396,9 +353,8 @@ def test_the_private_geometric_median(factor):
 
 
 @claim("X-private-median", "U-smalldb")
-def test_the_samplers_draw_from_their_laws_seed_by_seed():
+def test_the_samplers_draw_from_their_laws_seed_by_seed(rng):
     """The same seeds, and the laws of the page: a wrong epsilon changes what is drawn."""
-    rng = np.random.default_rng(25)
     values, queries = rng.uniform(-0.1, 1.2, 9), rng.random((5, 4))
     histogram = np.array([9, 4, 0, 7])
 
@@ -425,8 +381,7 @@ def test_the_samplers_draw_from_their_laws_seed_by_seed():
 
 
 @claim("U-smalldb", of=1.0, wrong=[4.0])
-def test_small_db_is_an_exponential_mechanism(factor):
-    rng = np.random.default_rng(21)
+def test_small_db_is_an_exponential_mechanism(factor, rng):
     histogram = np.array([9, 4, 0, 7])
     queries = rng.random((5, 4))
     databases, law = selection.small_db_law(histogram, queries, 3, epsilon=1.7)
@@ -460,8 +415,7 @@ def marginals():
 
 
 @claim("U-smalldb", of=1.0, wrong=[0.4])
-def test_small_databases_approximate_and_small_db_finds_one(shrink):
-    rng = np.random.default_rng(22)
+def test_small_databases_approximate_and_small_db_finds_one(shrink, rng):
     for rows, universe in product((1, 2, 3, 6), (2, 4)):
         for queries in (marginals(), rng.random((2, universe)), np.eye(universe)):
             queries = queries[:, :universe]
@@ -477,8 +431,7 @@ def test_small_databases_approximate_and_small_db_finds_one(shrink):
 
 
 @claim("U-smalldb", of=1 / 3, wrong=[1 / 2])
-def test_the_combined_guarantee_of_small_db(power):
-    rng = np.random.default_rng(23)
+def test_the_combined_guarantee_of_small_db(power, rng):
     n, universe = 10 ** rng.uniform(0, 8, 600), 2 ** rng.integers(1, 30, 600)
     queries, epsilon = rng.integers(2, 10**6, 600), 10 ** rng.uniform(-2, 1, 600)
     beta = 10 ** rng.uniform(-6, 0, 600)
