@@ -83,8 +83,7 @@ def masses(runs, most):
 
 
 @claim("X-best-law", of=lambda law: law, wrong=[lambda law: law[::-1]])
-def test_the_law_of_the_best(change):
-    rng = np.random.default_rng(13)
+def test_the_law_of_the_best(change, rng):
     for runs in LAWS:
         chance = masses(runs, 3000)
         equal(runs.mean, chance @ np.arange(3001), rtol=1e-9)
@@ -146,8 +145,7 @@ def test_best_of_many_costs_less_than_twice():
         lambda e, runs: e,  # "only the best was published"
     ],
 )
-def test_the_best_of_pure_runs_and_that_it_is_attained(bound):
-    rng = np.random.default_rng(17)
+def test_the_best_of_pure_runs_and_that_it_is_attained(bound, rng):
     for runs, epsilon in product(LAWS, (0.1, 1.0, 3.0)):
         for p, q in zip(*close_laws(rng, epsilon, size=6, count=30), strict=True):
             a, b = stopping.best_of_law(p, runs), stopping.best_of_law(q, runs)
@@ -172,8 +170,7 @@ def test_the_best_of_pure_runs_and_that_it_is_attained(bound):
 @claim(
     "X-best-renyi", of=stopping.best_of_renyi, wrong=[lambda loss, runs, alpha: loss.renyi(alpha)]
 )
-def test_the_renyi_bound_on_the_best(bound):
-    rng = np.random.default_rng(19)
+def test_the_renyi_bound_on_the_best(bound, rng):
     alpha = np.array([1.5, 2.0, 4.0, 10.0])
 
     for runs in LAWS:

@@ -37,8 +37,7 @@ def test_the_mean_loss_of_a_range_everywhere():
     of=(1.0, selection.exponential_law),
     wrong=[(1.1, selection.exponential_law), (1.0, selection.permute_and_flip_law)],
 )
-def test_the_range_of_the_exponential_mechanism_and_its_coins(factor, law):
-    rng = np.random.default_rng(11)
+def test_the_range_of_the_exponential_mechanism_and_its_coins(factor, law, rng):
     s = np.linspace(-3, 3, 61)
     for epsilon in (0.1, 1.0, 2.5):
         x, y = score_pairs(rng, 300, 4, 2.0)
@@ -61,8 +60,7 @@ def test_the_range_of_the_exponential_mechanism_and_its_coins(factor, law):
 
 @pytest.mark.slow
 @claim("X-bounded-range")
-def test_the_worst_rounds_fixed_beforehand():
-    rng = np.random.default_rng(12)
+def test_the_worst_rounds_fixed_beforehand(rng):
     faces = {k: np.array(list(product((0, 1), repeat=k))) for k in (1, 2, 3, 4, 5)}
 
     def of_coins(epsilon, shifts, target):
@@ -116,8 +114,7 @@ def test_one_pair_dominates_and_is_the_least(factor):
 
 
 @claim("X-bounded-range", of=(8, 1.0), wrong=[(40, 0.9)])
-def test_adaptive_rounds_stay_below_the_pair(points, factor):
-    rng = np.random.default_rng(13)
+def test_adaptive_rounds_stay_below_the_pair(points, factor, rng):
     for epsilon in (0.3, 1.5):
         total = dp.bounded_range(factor * epsilon, points).compose(2)
         target = np.array([0.0, 0.4, 1.0, 1.6]) * epsilon
@@ -149,8 +146,7 @@ def test_adaptive_rounds_stay_below_the_pair(points, factor):
 
 
 @claim("X-bounded-range", of=8.0, wrong=[8.5])
-def test_the_divergence_of_a_bounded_range(constant):
-    rng = np.random.default_rng(14)
+def test_the_divergence_of_a_bounded_range(constant, rng):
     for epsilon in (0.01, 0.5, 3.0):
         p, q = coin(epsilon, rng.uniform(0, epsilon, 2000))
         x, y = score_pairs(rng, 1000, 5, 2.0)
