@@ -34,8 +34,7 @@ def mean(values, weights):
     of=lambda t, average: average / t,
     wrong=[lambda t, average: 0.99 * average / t, lambda t, average: average / t**1.1],
 )
-def test_markov(bound):
-    rng = np.random.default_rng(1)
+def test_markov(bound, rng):
     values, weights = finite_variables(rng, 4000)
     values = np.abs(values)
     average = mean(values, weights)[:, None]
@@ -61,8 +60,7 @@ def test_markov(bound):
         lambda t, moment, order: moment / t ** (order + 1),
     ],
 )
-def test_chebyshev_and_higher_moments(bound):
-    rng = np.random.default_rng(2)
+def test_chebyshev_and_higher_moments(bound, rng):
     values, weights = finite_variables(rng, 3000)
     distance = np.abs(values - mean(values, weights)[:, None])
     at = np.where(distance > 0, distance, 1.0)
@@ -100,8 +98,7 @@ def log_mgf(values, weights):
         lambda t, mgf: tail_bounds.chernoff(t, mgf, limit=0.1),  # stopped too early
     ],
 )
-def test_chernoff_method(bound):
-    rng = np.random.default_rng(3)
+def test_chernoff_method(bound, rng):
     values, weights = finite_variables(rng, 60)
     exact = tail(values, weights, values)
     grid = np.concatenate([[0.0], np.geomspace(1e-3, 30, 60)])
@@ -121,9 +118,8 @@ def test_chernoff_method(bound):
     of=tail_bounds.chernoff,
     wrong=[lambda t, log_mgf: tail_bounds.chernoff(t, log_mgf) * (1 - 2e-13)],
 )
-def test_the_search_never_ends_below_the_infimum(bound):
+def test_the_search_never_ends_below_the_infimum(bound, rng):
     """A normal variable of mean m: log MGF m s + s^2/2, infimum exp(-(t - m)^2/2), in floats."""
-    rng = np.random.default_rng(31)
     means, away = rng.integers(-1300, 1300, 60) / 64, rng.integers(64, 320, 60) / 64
     found = [
         bound(m + d, lambda s, m=m: m * s + s * s / 2)
@@ -214,17 +210,29 @@ def subgaussian_tail(t, sigma):
     return np.exp(-((t / sigma) ** 2) / 2)
 
 
+@claim("U-subgaussian", "U-subgaussian-mean")
+def test_coins_and_their_means_are_subgaussian_everywhere():
+    """Of n coins, at lam = n x: both sides are n times those here."""
+    for_all(
+        r"Means of $n$ fair coins $\pm1$: $\frac1n \ln\E e^{nxX} = \ln\cosh x \le \frac{x^2}2$",
+        lambda x: log(cosh(x)),
+        lambda x: x * x / 2,
+        {"x": (0, 50)},
+        touch=4 * (0,),
+        too_low=[lambda x: x * x / 2.001, lambda x: x * x / 18],
+    )
+
+
 @claim("U-subgaussian")
-def test_coins_and_uniform_laws_are_subgaussian_everywhere():
-    coin = r"A fair coin $\pm1$ has $\ln\E e^{xX} = \ln\cosh x \le \frac{x^2}2$"
-    uniform = r"A uniform law on $[-1, 1]$ has $\ln\E e^{xX} = \ln\frac{\sinh x}x \le \frac{x^2}6$"
-    box, low = {"x": (0, 50)}, [lambda x: x * x / 7]
-    for_all(coin, lambda x: log(cosh(x)), lambda x: x * x / 2, box, touch=4 * (0,), too_low=low)
-
-    def cumulant(x):
-        return log(exprel(2 * x)) - x
-
-    for_all(uniform, cumulant, lambda x: x * x / 6, box, touch=4 * (0,), too_low=low)
+def test_uniform_laws_are_subgaussian_everywhere():
+    for_all(
+        r"A uniform law on $[-1, 1]$ has $\ln\E e^{xX} = \ln\frac{\sinh x}x \le \frac{x^2}6$",
+        lambda x: log(exprel(2 * x)) - x,
+        lambda x: x * x / 6,
+        {"x": (0, 50)},
+        touch=4 * (0,),
+        too_low=[lambda x: x * x / 7],
+    )
 
 
 @claim(
@@ -232,11 +240,11 @@ def test_coins_and_uniform_laws_are_subgaussian_everywhere():
     of=(1.0, subgaussian_tail),
     wrong=[(1.05, subgaussian_tail), (1.0, lambda t, sigma: subgaussian_tail(t, 0.9 * sigma))],
 )
-def test_the_least_sigma_of_any_law_bounds_its_variance_and_its_tail(share, bound):
+def test_the_least_sigma_of_any_law_bounds_its_variance_and_its_tail(share, bound, rng):
     """The least sigma that its generating function allows, on a grid."""
-    rng = np.random.default_rng(4)
     grid = np.concatenate([-np.geomspace(1e-3, 50, 200), np.geomspace(1e-3, 50, 200)])
     x, w = finite_variables(rng, 300)
+    x[:, 0] += 1.0  # none is constant
     x = x - mean(x, w)[:, None]
     x = x / np.abs(x).max(-1, keepdims=True)
     exponent = logsumexp(grid[:, None, None] * x, axis=-1, b=w)
@@ -253,8 +261,9 @@ def test_the_least_sigma_of_any_law_bounds_its_variance_and_its_tail(share, boun
     )
 
 
-@claim("U-subgaussian-bounded")
+@claim("U-subgaussian-bounded", "T-13", "F-chernoff-additive", "U-martingale")
 def test_hoeffdings_lemma_everywhere():
+    """One term of a sum, or one step of a martingale; the factors of several multiply."""
     for_all(
         r"$X \in [a, b]$: $\ln\E e^{\lambda(X - \E X)} \le \frac{x^2}8$, $x = \lambda(b - a)$,",
         largest_cumulant,
@@ -265,24 +274,10 @@ def test_hoeffdings_lemma_everywhere():
     )
 
 
-@claim("U-subgaussian-mean")
-def test_means_of_coins_are_subgaussian_everywhere():
-    """Of n coins, at lam = n x: both sides are n times those here."""
-    for_all(
-        r"Means of $n$ fair coins $\pm1$: $\frac1n \ln\E e^{nxX} = \ln\cosh x \le \frac{x^2}2$",
-        lambda x: log(cosh(x)),
-        lambda x: x * x / 2,
-        {"x": (0, 50)},
-        touch=4 * (0,),
-        too_low=[lambda x: x * x / 2.001, lambda x: x * x / 18],
-    )
-
-
 @claim(
     "U-subgaussian-mean", of=np.linalg.norm, wrong=[np.max, lambda s: s.mean() * math.sqrt(s.size)]
 )
-def test_sums_of_different_coins(sigma_of_sum):
-    rng = np.random.default_rng(6)
+def test_sums_of_different_coins(sigma_of_sum, rng):
     for n in (2, 3, 6, 12):  # all 2^n sums, and the generating function
         signs = np.array(list(np.ndindex(*[2] * n))) * 2 - 1
         for _ in range(20):
@@ -331,8 +326,7 @@ def test_stirlings_formula_everywhere():
 
 
 @claim("U-pinsker")
-def test_pinsker():
-    rng = np.random.default_rng(14)
+def test_pinsker(rng):
     flat = (0.2, 1.0, 20.0)
     pairs = [rng.dirichlet(np.full(size, a), (2, 1500)) for size in (2, 3, 8) for a in flat]
     h = np.geomspace(1e-4, 0.4, 500)

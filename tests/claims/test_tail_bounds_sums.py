@@ -9,32 +9,7 @@ from scipy import stats
 from boxes import cosh, exp, for_all, log1p, sinh
 from dpnotes.chapters import tail_bounds
 from evidence import at_most, claim, equal, holds, must_fail, slip
-from rounds import falling_tail, largest_cumulant
-
-
-@claim("T-13")
-def test_hoeffdings_inequality_everywhere():
-    """One term, lam = t: k terms multiply."""
-    for_all(
-        r"$\E e^{t(L - \E L)} e^{-t^2} \le e^{-t^2/2}$ for all $\abs{L} \le 1$",
-        lambda t: exp(largest_cumulant(2 * t) - t * t),
-        lambda t: exp(-t * t / 2),
-        {"t": (0, 25)},
-        touch=4 * (0,),
-        too_low=[lambda t: exp(-0.501 * t * t)],
-    )
-
-
-@claim("F-chernoff-additive")
-def test_additive_chernoff_bound_everywhere():
-    for_all(
-        r"$\E e^{4t(X - \E X)} e^{-4t^2} \le e^{-2t^2}$ for all $X \in [0, 1]$",
-        lambda t: exp(largest_cumulant(4 * t) - 4 * t * t),
-        lambda t: exp(-2 * t * t),
-        {"t": (0, 1)},
-        touch=4 * (0,),
-        too_low=[lambda t: exp(-2.001 * t * t)],
-    )
+from rounds import falling_tail
 
 
 def sum_law(laws):
@@ -65,8 +40,7 @@ def random_sums(rng, count, n):
         lambda t, n, mu: tail_bounds.chernoff_kl(mu, n, t),  # the arguments swapped
     ],
 )
-def test_the_sharp_form_of_the_additive_bound(bound):
-    rng = np.random.default_rng(7)
+def test_the_sharp_form_of_the_additive_bound(bound, rng):
     for n in (1, 2, 5, 20, 60):
         for law, mu, t in random_sums(rng, 40, n):
             above, below = law[::-1].cumsum()[::-1], law.cumsum()
@@ -124,18 +98,6 @@ def test_a_third_is_false_for_large_deviations():
     holds([log_tail > -300 * 2**2 / 3, log_tail < -300 * 2**2 / (2 + 2)])
 
 
-@claim("U-martingale")
-def test_a_step_of_azuma_and_hoeffding_everywhere():
-    for_all(
-        r"$\E e^{4tD} e^{-4t^2} \le e^{-2t^2}$ for $\E D = 0$, $D$ in an interval of length 1",
-        lambda t: exp(largest_cumulant(4 * t) - 4 * t * t),
-        lambda t: exp(-2 * t * t),
-        {"t": (0, 12)},
-        touch=4 * (0,),
-        too_low=[lambda t: exp(-2.001 * t * t)],
-    )
-
-
 def grow(rng, trees, depth, law):
     """Random trees: every node has its own law(rng, shape, level) of three steps.
 
@@ -173,8 +135,7 @@ def azuma(t, k, b):
     of=lambda t, widths: np.exp(-2 * t * t / np.sum(widths**2)),
     wrong=[lambda t, widths: np.exp(-8 * t * t / np.sum(widths**2))],  # half the widths
 )
-def test_azuma_hoeffding(bound):
-    rng = np.random.default_rng(13)
+def test_azuma_hoeffding(bound, rng):
     for depth in (1, 2, 4, 7):
         for _ in range(5):
             low, high = -np.exp(rng.normal(size=depth)), np.exp(rng.normal(size=depth))
@@ -268,11 +229,10 @@ def test_no_gambler_beats_azuma(bound):
 
 
 @claim("X-chernoff-sharp", of=1.0, wrong=[1.02, 8.0])
-def test_chernoff_loses_a_square_root(factor):
+def test_chernoff_loses_a_square_root(factor, rng):
     def lower(t, n, p):
         return factor * tail_bounds.chernoff_kl(t, n, p) / np.sqrt(8 * n * t * (1 - t))
 
-    rng = np.random.default_rng(9)
     for n in (2, 3, 5, 10, 30, 100, 1000):
         for p in rng.random(20):
             hits = np.arange(1, n)
