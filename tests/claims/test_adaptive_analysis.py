@@ -9,7 +9,8 @@ import dpnotes as dp
 from boxes import PI, exp, expm1, for_all, log1p, root, tanh
 from dpnotes.chapters import adaptive_analysis as adaptive
 from evidence import at_most, claim, equal, holds, must_fail, slip
-from strategies import analysis_settings, close_laws, stable_error
+from rounds import trees
+from strategies import analysis_settings, stable_error
 
 ROOT = np.sqrt(2 * np.pi)
 
@@ -23,16 +24,8 @@ def tv(p, q):
     return np.abs(p - q).sum(-1) / 2
 
 
-@claim(
-    "S-def-tv-stable",
-    of=(1.0, True),
-    wrong=[
-        (0.99, True),
-        (1.0, False),  # a map that looks at the data
-    ],
-)
-def test_means_move_by_range_times_eta(width, same):
-    rng = np.random.default_rng(1)
+@claim("S-def-tv-stable", of=(1.0, True), wrong=[(0.99, True), (1.0, False)])
+def test_means_move_by_range_times_eta(width, same, rng):
     p, q = laws(rng, 2, 3000, 6)
     eta = dp.total_variation(p, q)
     low, size = rng.normal(size=3000), rng.exponential(size=3000)
@@ -42,7 +35,7 @@ def test_means_move_by_range_times_eta(width, same):
     at_most(moved, width * size * eta, atol=1e-12)
     equal(moved[::2], (size * eta)[::2], rtol=1e-9, atol=1e-12)
     kernel = laws(rng, 3000, 6, 4)
-    other = kernel if same else laws(rng, 3000, 6, 4)
+    other = kernel if same else laws(rng, 3000, 6, 4)  # a map that looks at the data
     after = np.einsum("ni,nij->nj", p, kernel), np.einsum("ni,nij->nj", q, other)
     at_most(dp.total_variation(*after), eta, atol=1e-12)
     equal(dp.hockey_stick(p, q, 0.0), eta, rtol=1e-9, atol=1e-12)  # (0, eta)-DP
@@ -92,12 +85,9 @@ def test_stability_adds_up_and_multiplies_exactly():
                 at_most(apart, bound(eta, k), rtol=1e-12)
                 equal(apart, at_most_together(eta, k), rtol=1e-12)
 
-    check(lambda eta, k: np.minimum(1.0, k * eta))
     check(at_most_together)
     must_fail(check, lambda eta, k: 0.99 * at_most_together(eta, k))
     must_fail(check, lambda eta, k: eta * np.sqrt(k))
-    grid, k = np.linspace(0, 1, 101)[:, None], np.array([1, 2, 10, 1000])
-    at_most(at_most_together(grid, k), np.minimum(1.0, k * grid), atol=1e-15)
     coin = np.array([0.65, 0.35])
     one = tv(coin, coin[::-1])
     joint = np.abs(np.outer(coin, coin) - np.outer(coin[::-1], coin[::-1])).sum() / 2
@@ -146,9 +136,7 @@ def test_stability_of_gaussian_answers(exact):
             equal(exact(sigma, step), tv(p, q), rtol=1e-9, atol=1e-12)
     equal(gaussian_tv(50.0), 1 / (ROOT * 50.0), rtol=1e-4)  # no smaller constant
     for sigma, k in ((0.7, 1), (3.0, 10), (40.0, 1000)):  # k answers: the exact accountant
-        equal(
-            gaussian_tv(sigma, 1.0, k), dp.gaussian(sigma).compose(k).delta(epsilon=0.0), rtol=1e-9
-        )
+        equal(gaussian_tv(sigma, 1.0, k), dp.gaussian(sigma).compose(k).delta(0.0), rtol=1e-9)
     wrong = np.linspace(0.17, 0.9, 50)  # m sigma, where the printed root fails
     holds(1 / np.sqrt(2 * np.pi * wrong) < gaussian_tv(wrong))
     rows, sigma = 100, 0.005
@@ -199,15 +187,8 @@ def overfit_exactly(eta, m, n):
     return np.r_[0.0, 1 - np.arange(m + 1) / n], np.r_[1 - eta, eta * size]
 
 
-@claim(
-    "S-generalization",
-    of=1.0,
-    wrong=[
-        0.99  # the analyst who asks "are you in the sample?" attains it
-    ],
-)
-def test_a_stable_choice_generalises_in_the_mean(factor):
-    rng = np.random.default_rng(3)
+@claim("S-generalization", of=1.0, wrong=[0.99])  # who asks "are you in the sample?" attains it
+def test_a_stable_choice_generalises_in_the_mean(factor, rng):
     for _ in range(25):
         world = World(rng)
         rules = world.rules(rng, 40)
@@ -219,8 +200,7 @@ def test_a_stable_choice_generalises_in_the_mean(factor):
 
 
 @claim("S-generalization", of=2.0, wrong=[1.9])
-def test_one_row_moves_the_error(slope):
-    rng = np.random.default_rng(4)
+def test_one_row_moves_the_error(slope, rng):
     for _ in range(25):
         world = World(rng)
         rules = world.rules(rng, 20)
@@ -264,8 +244,7 @@ def test_a_stable_choice_generalises_for_almost_every_sample():
 
 
 @claim("S-generalization", of=(0.25, 1.25), wrong=[(0.24, 1.25), (0.25, 0.95)])
-def test_one_run_on_one_sample(fixed, slope):
-    rng = np.random.default_rng(6)
+def test_one_run_on_one_sample(fixed, slope, rng):
     for _ in range(25):
         world = World(rng)
         rules = world.rules(rng, 40)
@@ -284,8 +263,7 @@ def noise_for_error(tau, k, m, delta):
 
 
 @claim("S-sigma-tv", of=(1 / np.sqrt(np.pi), 2.1), wrong=[(0.58, 2.1), (1 / np.sqrt(np.pi), 1.1)])
-def test_noise_for_an_error(low, high):
-    rng = np.random.default_rng(7)
+def test_noise_for_an_error(low, high, rng):
     tau, k, m, delta, luck = analysis_settings(rng, 20_000)
     order = k * np.sqrt(np.log(2 / delta)) / (np.sqrt(m) * tau)
 
@@ -327,8 +305,7 @@ def test_the_slips_on_the_way_to_the_noise():
 
 
 @claim("S-m-tv")
-def test_rows_for_an_error():
-    rng = np.random.default_rng(8)
+def test_rows_for_an_error(rng):
     tau, delta = 10 ** rng.uniform(-2, 0, 5000), 10 ** rng.uniform(-9, -0.01, 5000)
     k, sigma = np.floor(10 ** rng.uniform(0, 3, 5000)), 10 ** rng.uniform(-2, 1, 5000)
     rate, log = k / (ROOT * sigma), np.log(2 / delta)
@@ -455,12 +432,8 @@ def by_pinsker(epsilon, k):
     return np.sqrt(k * epsilon * np.tanh(epsilon / 2) / 2)
 
 
-def by_advanced(epsilon, k, delta):
-    return epsilon * np.sqrt(2 * k * np.log(1 / delta)) + delta
-
-
 @claim("S-dp-tv-composed", of=1.0, wrong=[0.6])
-def test_stability_of_many_private_answers(factor):
+def test_stability_of_many_private_answers(factor, rng):
     grid = [(e, k) for e in (1e-3, 0.01, 0.1, 0.5, 2.0) for k in (1, 2, 7, 100, 2000)]
     worst = np.array([coins_apart(*at) for at in grid])
     epsilon, k = np.array(grid).T
@@ -470,22 +443,11 @@ def test_stability_of_many_private_answers(factor):
         at_most(worst, bound(epsilon, k), rtol=1e-9)
 
     check(by_pinsker)
-    check(lambda e, k: e * np.sqrt(k) / 2)
-    at_most(by_pinsker(epsilon, k), epsilon * np.sqrt(k) / 2)
     must_fail(check, lambda e, k: 0.79 * by_pinsker(e, k))
-    for delta in (1e-9, 0.01, 0.5, 0.8, 0.9, 0.97, 1 - 1e-6):
-        check(lambda e, k, delta=delta: by_advanced(e, k, delta))
-    must_fail(check, lambda e, k: by_advanced(e, k, 0.97) - 0.97)
     # rounds that depend on the past, no worse than coins
-    rng = np.random.default_rng(10)
     for e in (0.1, 0.7, 2.0):
-        joint = np.ones((2, 500, 1))
         for n in range(1, 4):
-            p, q = close_laws(rng, e, 3, 500 * joint.shape[-1])
-            pair = np.stack([p, q]).reshape(2, 500, -1, 3)
-            joint = (joint[..., None] * pair).reshape(2, 500, -1)
-            at_most(tv(*joint), factor * by_accountant(e, n), rtol=1e-9)
-            at_most(tv(*joint), by_pinsker(e, n), rtol=1e-9)
+            at_most(tv(*trees(rng, e, (3,) * n, 500)), factor * by_accountant(e, n), rtol=1e-9)
 
 
 @claim("S-dp-tv-composed")
