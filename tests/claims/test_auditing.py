@@ -174,8 +174,7 @@ def test_right_guesses_are_dominated_by_coins(factor):
 
 
 @claim("X-one-run", of=1.0, wrong=[0.0])
-def test_what_delta_adds_to_the_right_guesses(factor):
-    rng = np.random.default_rng(3)
+def test_what_delta_adds_to_the_right_guesses(factor, rng):
     laws = mechanisms(rng, 3000, 6)
     laws[::2, :, 0] *= rng.random((1500, 8)) < 0.5  # results that some settings cannot show
     laws /= laws.sum(-1, keepdims=True)
