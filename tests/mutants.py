@@ -11,12 +11,12 @@ Masters are trusted: their changes run in plain child processes with limits on m
 
 import argparse
 import concurrent.futures
+import multiprocessing
 import os
 import random
 import re
 import resource
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -27,6 +27,7 @@ from assignments.grader import masters
 from tests.mutations import of_answer
 
 ROOT = Path(__file__).resolve().parents[1]
+FORK = multiprocessing.get_context("fork")
 
 
 def modules(room):
@@ -65,32 +66,21 @@ def passes(tests, file=None, source=None, seconds=None):
 
 
 def accepted(space, mutant, tests, seconds):
-    """Whether the tests accept a mutant, in a forked child with so much CPU time."""
-    child = os.fork()
-    if not child:
-        try:
-            tried(space, mutant, tests, seconds)
-            os._exit(0)
-        finally:  # whatever happens, the child must not go on as if it were its parent
-            os._exit(1)
-    end = time.monotonic() + 20 * seconds + 10  # by the clock: it may sleep
-    while not (done := os.waitpid(child, os.WNOHANG))[0]:
-        if time.monotonic() > end:
-            os.kill(child, signal.SIGKILL)
-            done = os.waitpid(child, 0)
-            break
-        time.sleep(0.002)
-    return os.waitstatus_to_exitcode(done[1]) == 0
+    """Whether the tests accept a mutant, in a forked child with so much time and memory."""
+    child = FORK.Process(target=tried, args=(space, mutant, tests, seconds))
+    child.start()
+    child.join(20 * seconds + 10)
+    child.kill()  # one that sleeps
+    child.join()
+    return child.exitcode == 0
 
 
 def tried(space, mutant, tests, seconds):
-    """Run a mutant and its tests, with limits; an exception where a test fails."""
-    quiet = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(quiet, 1)
-    os.dup2(quiet, 2)
-    signal.setitimer(signal.ITIMER_PROF, seconds)  # ends the child where it is over
+    """Run a mutant and its tests; an exception where a test fails."""
+    sys.stdout = sys.stderr = open(os.devnull, "w")
     size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (size + 2**30, size + 2**30))
+    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 1))
     for source in (mutant.source, *tests):
         exec(compile(source, "mutant", "exec"), space)
 
