@@ -16,6 +16,7 @@ import textwrap
 from pathlib import Path
 
 from matplotlib import style
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.lines import Line2D
@@ -70,7 +71,8 @@ def show(drawn, alt):
 
 def _svg(drawn):
     buffer = io.StringIO()
-    drawn.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    canvas = FigureCanvasSVG(drawn)  # savefig would draw everything twice
+    canvas.print_svg(buffer, metadata={"Date": None, "Creator": None})
     return buffer.getvalue()
 
 
@@ -91,7 +93,8 @@ def _make_narrow(drawn):
         drawn.legend(key.legend_handles, names, loc="outside lower center", fontsize=SMALLEST)
         height += 0.2 * len(names)
     drawn.set_size_inches(NARROW, height)
-    drawn.draw_without_rendering()
+    if layout := drawn.get_layout_engine():
+        layout.execute(drawn)
     keys = [(axes, axes.get_legend()) for axes in drawn.axes if axes.get_legend()]
     drawn.set_size_inches(NARROW, height + sum(_height(key) for _, key in keys))
     for axes in drawn.axes:
