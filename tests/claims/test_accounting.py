@@ -1,6 +1,7 @@
 """The claims of the chapter `accounting` and its appendix `jumps`: domination, inversion on a line,
 aliases, the bounds on what is left out."""
 
+from itertools import product
 from math import comb, factorial
 
 import numpy as np
@@ -343,22 +344,14 @@ def test_jumps_are_counted():
     loss = np.log(p / q)
 
     def gauss(e):
-        m = mu[:, None]
-        return ndtr(m / 2 - e / m) - np.exp(e) * ndtr(-m / 2 - e / m)
+        return ndtr(mu / 2 - e / mu) - np.exp(e) * ndtr(-mu / 2 - e / mu)
 
-    def exact(j):
-        """delta_j, outcome by outcome: every triple, every way in which j of the three jump."""
-        total = np.zeros(count)
-        for triple in np.ndindex(*[size] * k):
-            given = gauss(epsilon[:, None] - loss[:, list(triple)].sum(1, keepdims=True))[:, 0]
-            for jumped in np.ndindex(*[2] * k):
-                if sum(jumped) == j:
-                    shares = [
-                        jump[:, x] if flag else 1 - jump[:, x]
-                        for x, flag in zip(triple, jumped, strict=True)
-                    ]
-                    total += given * np.prod(p[:, list(triple)].T * shares, axis=0)
-        return total
+    # delta_j, outcome by outcome: every triple, every way in which j of the three jump
+    exact, losses = np.zeros((k + 1, count)), np.tile(loss, 2)
+    masses = np.concatenate([p * (1 - jump), p * jump], axis=1)
+    for triple in map(list, product(range(2 * size), repeat=k)):
+        given = gauss(epsilon - losses[:, triple].sum(1))
+        exact[sum(x >= size for x in triple)] += given * masses[:, triple].prod(1)
 
     def moments(z, j, ways):
         F, J = (
@@ -377,17 +370,16 @@ def test_jumps_are_counted():
             front = front * np.exp(tilts.chernoff(rival) - rival * epsilon)
             rho = np.exp(-np.abs(rival - c) * period)
             excess = excess + front * rho / (1 - rho)
-        at_most(exact(j), rule, atol=1e-13)
-        at_most(rule, exact(j) + aliases * excess, atol=1e-13)
+        at_most(exact[j], rule, atol=1e-13)
+        at_most(rule, exact[j] + aliases * excess, atol=1e-13)
 
-    parts = [exact(j) for j in range(k + 1)]
     whole = [moments(c[:, None] + 0j, j, comb(k, j))[:, 0].real for j in range(k + 1)]
     M = moment(p, q, c[:, None] + 0j)[:, 0].real ** k * np.exp(0.5 * mu**2 * c * (c + 1))
     equal(sum(whole), M, rtol=1e-12)
     eta = (p * jump).sum(1)
     for j in range(k + 1):
         on_its_line(j, comb(k, j))
-        at_most(sum(parts[j + 1 :], np.zeros(count)), (k * eta) ** (j + 1) / factorial(j + 1))
+        at_most(exact[j + 1 :].sum(0), (k * eta) ** (j + 1) / factorial(j + 1))
     must_fail(on_its_line, 1, 1)
     must_fail(on_its_line, 1, comb(k, 1), aliases=0.01)
 
