@@ -40,7 +40,7 @@ def test_the_slips_on_the_way_to_the_privacy():
     right = eta + 3 * epsilon * np.sqrt(k) * m * luck
     assert eta * m >= 1
     at_most(before, right)
-    holds(np.array([before > 10 * printed]))
+    holds(before > 10 * printed)
     slip(
         "S-adaptive-dp",
         f"$\\varepsilon = {epsilon}$, $k = {k}$, $m = {m}$, $\\beta = {beta}$: the second line is "
@@ -87,7 +87,7 @@ def test_noisy_answers_stop_the_analyst():
         check(sigma, sigma)
     must_fail(check, 0.0, 0.05)  # raw answers
     must_fail(check, 0.02, 0.3)
-    holds(np.array([adaptive.vote_accuracy(1000, 1000) > 0.78]))
+    holds(adaptive.vote_accuracy(1000, 1000) > 0.78)
     # without adaptivity a thousand answers are fine: all within 0.08, except with 2e-2
     at_most(2 * 1000 * np.exp(-2 * 1000 * 0.08**2), 0.02)
 

@@ -273,10 +273,6 @@ def test_permute_and_flip_against_exponential(law, least, rng):
         error = [(one * (u.max(1, keepdims=True) - u)).sum(1) for one in (flip, base)]
         at_most(error[0], error[1], rtol=1e-10, atol=1e-300)
         at_most(least * base, flip, rtol=1e-10)
-    gap = np.linspace(0.1, 60, 200)
-    two = np.stack([0 * gap, -gap], -1)
-    flip, base = selection.permute_and_flip_law(two, 0.5), selection.exponential_law(two, 0.5)
-    equal(flip[:, 1] / base[:, 1], (1 + np.exp(-gap)) / 2)
 
     def private(spread):
         pair = score_pairs(rng, 800, 5, spread)
