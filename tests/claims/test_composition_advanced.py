@@ -117,7 +117,7 @@ def test_conditioning_on_all_events_changes_the_rounds_before():
     holds(mass_e >= 1 - delta - 1e-12)
     given_e, given_f = p1 * mass_e / (p1 @ mass_e), q1 * mass_f / (q1 @ mass_f)
     ratio = np.abs(np.log(given_e / given_f)).max()
-    holds(np.array([ratio > epsilon + 0.04]))
+    holds(ratio > epsilon + 0.04)
     for scaled in approximate_dp.conditioning_events(p2, q2, epsilon, delta):
         equal(scaled.sum(-1), 1 - delta)  # the repair: equal masses
     slip(
@@ -191,8 +191,7 @@ def test_the_bound_with_half_epsilon_squared_is_that_of_concentrated_dp():
         lambda e, b: 0.4 * composition.advanced_heterogeneous(e, b),
     ],
 )
-def test_different_rounds(bound):
-    rng = np.random.default_rng(28)
+def test_different_rounds(bound, rng):
     for _ in range(300):
         epsilons = rng.exponential(0.3, rng.integers(1, 9))
         for beta in (1e-3, 0.1, 0.7):
@@ -208,7 +207,7 @@ def test_different_rounds(bound):
 def test_half_of_epsilon_before_the_root_is_not_enough():
     transcribed = 1000 * 0.1**2 / 2 + 0.1 / 2 * math.sqrt(2000 * math.log(1e6))
     least = composition.optimal_delta(0.1, 1000, transcribed)
-    holds(np.array([least > 1e-6]))
+    holds(least > 1e-6)
     slip(
         "A-advanced-approx",
         f"k = 1000 rounds of randomized response with ε = 0.1, δ' = 1e-6: with ε/2 before the root "
@@ -254,8 +253,7 @@ def best_beta(target, epsilon, k, mean):
         lambda t, e, k, m: np.exp(-((t / e) ** 2) / (2 * k)),
     ],
 )
-def test_every_beta_holds_at_once(best):
-    rng = np.random.default_rng(32)
+def test_every_beta_holds_at_once(best, rng):
     for mean in MEANS:
         epsilon, k, beta = random_rounds(rng, 1500)
         target = composition.advanced(epsilon, k, beta, mean=mean)
@@ -275,8 +273,7 @@ def test_every_beta_holds_at_once(best):
         lambda total, delta, k: total,
     ],
 )
-def test_the_best_beta_for_a_total_delta(choose):
-    rng = np.random.default_rng(321)
+def test_the_best_beta_for_a_total_delta(choose, rng):
     epsilon, k, _ = random_rounds(rng, 2000)
     total = np.exp(rng.uniform(np.log(1e-6), np.log(0.5), 2000))
     delta = total * rng.uniform(0.0, 0.9, 2000) / k  # some of the total is left for beta
@@ -290,8 +287,7 @@ def test_the_best_beta_for_a_total_delta(choose):
 
 
 @claim("T-beta-choice")
-def test_where_advanced_overtakes_basic():
-    rng = np.random.default_rng(33)
+def test_where_advanced_overtakes_basic(rng):
     epsilon, beta = np.exp(rng.uniform(-6, 0.5, 1000)), np.exp(rng.uniform(-25, -0.1, 1000))
 
     def first(mean, width):  # in units of epsilon

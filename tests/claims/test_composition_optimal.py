@@ -17,8 +17,7 @@ from rounds import coin_tail, optimal_of_different, quadratic
 
 # ----------------------------------------------------------------------------- planning queries
 @claim("A-basic-vs-advanced")
-def test_variance_of_k_laplace_answers():
-    rng = np.random.default_rng(34)
+def test_variance_of_k_laplace_answers(rng):
     k = np.ceil(np.exp(rng.uniform(0, 12, 3000)))
     epsilon, delta = np.exp(rng.uniform(-5, 2, 3000)), np.exp(rng.uniform(-30, -1, 3000))
 
@@ -69,8 +68,7 @@ def best_delta_split(epsilon, delta, k):
 
 
 @claim("A-delta-split")
-def test_splitting_delta():
-    rng = np.random.default_rng(35)
+def test_splitting_delta(rng):
     k = np.ceil(np.exp(rng.uniform(0, 10, 2000))) + 1
     delta = np.exp(rng.uniform(-30, -1.01, 2000))
 
@@ -92,7 +90,7 @@ def test_splitting_delta():
 
     for n, d in zip(k[:300], delta[:300], strict=True):
         low = best_share(n, d, 0.0)
-        holds(np.array([low > 0.5]))
+        holds(low > 0.5)
         others = np.linspace(0.001, 0.999, 99)
         top = np.log(1.25 * n / ((1 - others) * d)) * np.log(1 / (others * d))
         at_most(np.log(1.25 * n / ((1 - low) * d)) * np.log(1 / (low * d)), top)
@@ -103,7 +101,7 @@ def test_splitting_delta():
                 if composition.per_query_epsilon(e, n, d) <= 1:
                     share, _ = best_delta_split(e, d, n)
                     equal(share, root(n, d, e), rtol=1e-6)
-                    holds(np.array([share > 0.5]))
+                    holds(share > 0.5)
 
     the_code_finds(best_share)
     must_fail(the_code_finds, lambda n, d, e: best_share(n, d, 0.0))  # the leading order is not it
@@ -162,12 +160,12 @@ def test_close_to_n_squared_queries(answerable):
     at_most(-np.expm1(k * np.log1p(-beta / k)), beta)
     grow = [composition.answerable_queries(0.1 * n, epsilon, delta, beta) for n in (1e6, 1e12)]
     slope = np.log(grow[1] / grow[0]) / np.log(1e6)
-    holds(np.array([1.8 < slope < 2.0]))
+    holds(1.8 < slope < 2.0)
     line = [
         composition.answerable_queries(0.1 * n, epsilon, delta, beta, each=basic)
         for n in (1e6, 1e12)
     ]
-    holds(np.array([0.9 < np.log(line[1] / line[0]) / np.log(1e6) < 1.0]))
+    holds(0.9 < np.log(line[1] / line[0]) / np.log(1e6) < 1.0)
 
 
 # --------------------------------------------------------------------------- the optimal theorem
@@ -187,8 +185,7 @@ def exact_delta(epsilon, k, target):
     of=composition.simulating_kernel,
     wrong=[lambda p, q, e, d: composition.simulating_kernel(p, q, e, d)[[0, 2, 1, 3]]],
 )
-def test_every_pair_is_a_processed_coin(simulate):
-    rng = np.random.default_rng(36)
+def test_every_pair_is_a_processed_coin(simulate, rng):
     for _ in range(300):
         size = int(rng.integers(2, 7))
         p, q = rng.dirichlet(np.full(size, rng.choice([0.3, 1.0, 5.0])), 2)
@@ -213,8 +210,7 @@ def test_every_pair_is_a_processed_coin(simulate):
         lambda e, k, t, d=0.0: coin_tail(e, k, t),
     ],
 )
-def test_optimal_composition_against_the_product_law(curve):
-    rng = np.random.default_rng(37)
+def test_optimal_composition_against_the_product_law(curve, rng):
     for _ in range(60):
         epsilon, delta = float(rng.exponential()), float(rng.random() ** 4)
         k = int(rng.integers(1, 7))
@@ -233,8 +229,7 @@ def test_optimal_composition_against_the_product_law(curve):
 
 
 @claim("X-optimal", of=composition.optimal, wrong=[lambda *a: 1.001 * composition.optimal(*a)])
-def test_optimal_composition_inverts(inverse):
-    rng = np.random.default_rng(38)
+def test_optimal_composition_inverts(inverse, rng):
     for _ in range(100):
         epsilon, k = float(np.exp(rng.uniform(-9, 1))), int(np.exp(rng.uniform(0, 7)))
         delta = float(rng.choice([0.0, 1e-9])) / k
@@ -257,8 +252,7 @@ def test_optimal_composition_inverts(inverse):
     of=optimal_of_different,
     wrong=[lambda e, t, d: composition.optimal_delta(e.mean(), e.size, t, d.mean())],
 )
-def test_different_rounds_optimally(curve):
-    rng = np.random.default_rng(40)
+def test_different_rounds_optimally(curve, rng):
     for _ in range(150):
         k = int(rng.integers(1, 7))
         epsilons, deltas = rng.choice([0.0, 0.2, 0.5, 1.1], k), rng.random(k) ** 4

@@ -25,11 +25,10 @@ def lawfully_normal(sample, threshold):
 
 
 @claim("T-def-gaussian")
-def test_the_gaussian_mechanism_adds_gaussian_noise():
+def test_the_gaussian_mechanism_adds_gaussian_noise(rng):
     def check(noise):
         lawfully_normal(noise, lambda x: ndtr(x / 2.5))
 
-    rng = np.random.default_rng(5)
     value = rng.normal(size=100_000)
     check(dp.gaussian_mechanism(value, sigma=2.5, rng=rng) - value)
     must_fail(check, rng.laplace(scale=2.5 / np.sqrt(2), size=100_000))
@@ -64,8 +63,7 @@ def test_the_loss_does_not_see_translation_and_scale(tilt, stretch):
 
 @pytest.mark.slow
 @claim("T-6.1")
-def test_sensitivity_one_is_enough():
-    rng = np.random.default_rng(6)
+def test_sensitivity_one_is_enough(rng):
     epsilon = np.array([0.0, 0.3])
 
     def gaussian(delta_of):
@@ -86,8 +84,7 @@ def test_sensitivity_one_is_enough():
 
 
 @claim("U-plrv-gaussian", of=2, wrong=[1])  # N(eta, eta)
-def test_the_gaussian_loss_is_gaussian(ratio):
-    rng = np.random.default_rng(7)
+def test_the_gaussian_loss_is_gaussian(ratio, rng):
     for d, sigma in ((1, 0.7), (3, 2.0), (20, 1.0)):
         shift = rng.normal(size=d)
         x = sigma * rng.normal(size=(100_000, d))
@@ -111,8 +108,7 @@ def targets(seed, count=20_000, epsilon=(1e-8, 1e4), delta=(1e-300, 1.0)):
 
 @pytest.mark.slow
 @claim("U-balle-wang")
-def test_the_exact_gaussian_curve():
-    rng = np.random.default_rng(24)
+def test_the_exact_gaussian_curve(rng):
     mu = 10 ** rng.uniform(-6, 2, 600)
     t = rng.uniform(-np.minimum(mu / 2, 10), 37)
     eps = np.maximum((t + mu / 2) * mu, 0.0)
@@ -189,8 +185,7 @@ def test_the_curve_lies_below_chernoffs_bound_everywhere():
 
 
 @claim("T-9")
-def test_the_gaussian_mechanism_by_tail_bounds():
-    rng = np.random.default_rng(20)
+def test_the_gaussian_mechanism_by_tail_bounds(rng):
     eps, sigma = np.exp(rng.uniform(-8, 8, (2, 20_000)))
     safe = sigma >= 1 / np.sqrt(2 * eps)
     bare = np.exp(-((eps * sigma - 1 / (2 * sigma)) ** 2) / 2)
@@ -352,8 +347,7 @@ def test_gaussian_tails_end_below_laplaces_everywhere():
 
 
 @claim("U-laplace-vs-gauss")
-def test_the_gaussian_tail_ends_below_the_laplace_tail():
-    rng = np.random.default_rng(27)
+def test_the_gaussian_tail_ends_below_the_laplace_tail(rng):
     b, sigma = np.exp(rng.normal(size=(2, 5000)))
 
     t = 2 * sigma**2 / b * np.array([[10.0], [100.0], [1000.0]])  # and the quotient tends to 0
@@ -385,9 +379,8 @@ def test_which_noise_has_the_smaller_error(ratio):
 
 
 @claim("U-laplace-vs-gauss", of=[[1, 1], [1, -1]], wrong=[[[1, 1], [2, 0]]])
-def test_the_ratio_of_the_sensitivities(signs):
+def test_the_ratio_of_the_sensitivities(signs, rng):
     """Sensitivities of a query whose neighbours move it by one of finitely many vectors."""
-    rng = np.random.default_rng(273)
 
     def ratio(moves):
         return np.abs(moves).sum(-1).max(-1) / np.sqrt((moves**2).sum(-1)).max(-1)
