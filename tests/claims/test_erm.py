@@ -458,14 +458,3 @@ def test_regret_of_the_perturbations(factor, rng):
                 found = np.array([f.theta for f in found])
                 below(total(found) - total(best), factor * price)
                 below(risk(found) - risk(rival), factor * price + lam / 2)
-
-    def least(rule):  # the rule is where the bound a/(2 lambda) + lambda R^2/2 is least
-        settings = (100, 3, 1.0, 1.0), (5000, 40, 0.1, 2.5), (426, 30, 2.0, 1.0)
-        for n, d, epsilon, radius in settings:
-            a = 4 * d * (d + 1) / (epsilon * n) ** 2
-            lam = rule(n, d, epsilon=epsilon, radius=radius)
-            others = lam * np.exp(rng.normal(size=500))
-            at_most(a / (2 * lam) + lam * radius**2 / 2, a / (2 * others) + others * radius**2 / 2)
-
-    least(erm.best_regularization)
-    must_fail(least, lambda *a, **k: 2 * erm.best_regularization(*a, **k))
