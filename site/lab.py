@@ -30,11 +30,6 @@ QUIET = (
 )
 
 
-def front_matter():
-    """The shared macros as MyST's front matter."""
-    return f"---\n{yaml.safe_dump({'math': macros()})}---\n\n"
-
-
 def author_year(entry):
     """Who and when, as in "Dwork and Roth 2014"."""
     names = [" ".join(person.last_names) for person in entry.persons["author"]]
@@ -95,7 +90,8 @@ def glued(page):
 def notebook(source, book):
     """One page as the text of a notebook."""
     made = as_notebook(book.written_out(source.stem, source.read_text(encoding="utf-8")))
-    made.cells[0].source = front_matter() + made.cells[0].source
+    front = f"---\n{yaml.safe_dump({'math': macros()})}---\n\n"
+    made.cells[0].source = front + made.cells[0].source
     return nbformat.writes(made)
 
 

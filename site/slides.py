@@ -43,11 +43,6 @@ class Slide:
     proof: list = field(default_factory=list)
 
 
-def is_a(element, name):
-    """Has the element this class?"""
-    return name in (element.get("class") or "").split()
-
-
 def blocks(section, heading):
     """(heading, block) for everything on the page in order; sections are entered."""
     for child in section:
@@ -63,17 +58,19 @@ def slides_of(page, opening=None):
     flow = list(blocks(page.article, ""))
     if opening is None:
         opening = next((block for _, block in flow if block.tag == "p"), None)
-    found = [title_slide(page, opening)]
+    parts = [E.p({"class": "part"}, page.part), E.h1(page.title)]
+    parts += [copy.deepcopy(opening)] if opening is not None else []
+    found = [Slide("", parts, "title")]
     for place, (heading, block) in enumerate(flow):
-        if is_a(block, "proof"):
+        if "proof" in block.classes:
             found += statement(heading, block, following_proof(flow, place))
-        elif is_a(block, "exercise"):
+        elif "exercise" in block.classes:
             found += statement(heading, block, following_proof(flow, place), "exercise")
-        elif is_a(block, "cell"):
+        elif "cell" in block.classes:
             found += cell(heading, block, sentence_beside(flow, place))
-        elif is_a(block, "dpn-slider"):
+        elif "dpn-slider" in block.classes:
             found.append(Slide(heading, [copy.deepcopy(block)], "figure"))
-        elif is_a(block, "pst-scrollable-table-container") and fits(block):
+        elif "pst-scrollable-table-container" in block.classes and fits(block):
             found.append(Slide(heading, [copy.deepcopy(block)], "table"))
     return found
 
@@ -110,17 +107,11 @@ def fits(table):
     return len(text_of(table).split()) <= TABLE_WORDS
 
 
-def title_slide(page, opening):
-    """The chapter's name and the paragraph under it."""
-    parts = [E.p({"class": "part"}, page.part), E.h1(page.title)]
-    return Slide("", parts + ([copy.deepcopy(opening)] if opening is not None else []), "title")
-
-
 def following_proof(flow, place):
     """The folded blocks right after a statement: its proofs, or the hint of an exercise."""
     found = []
     for _, block in flow[place + 1 :]:
-        if block.tag != "details" or is_a(block, "solution") or is_a(block, "question"):
+        if block.tag != "details" or "solution" in block.classes or "question" in block.classes:
             break
         found.append(copy.deepcopy(block))
     return found
@@ -131,7 +122,7 @@ def statement(heading, block, proof, kind="statement"):
     block = copy.deepcopy(block)
     body = block.find("./section")
     body = block if body is None else body
-    rest, pages = [child for child in body if not is_a(child, "admonition-title")], [[]]
+    rest, pages = [child for child in body if "admonition-title" not in child.classes], [[]]
     for child in rest:
         if pages[-1] and sum(map(lines, pages[-1])) + lines(child) > LINES:
             pages.append([])
@@ -154,7 +145,7 @@ def statement(heading, block, proof, kind="statement"):
 
 def lines(element):
     """About how many lines an element takes."""
-    if is_a(element, "math-block"):
+    if "math-block" in element.classes:
         return 1 + 2 * max(1, len(element.xpath(".//mtable/mtr")))
     if element.tag in ("ul", "ol", "dl", "div", "section"):
         return sum(map(lines, element))
@@ -166,7 +157,8 @@ def cell(heading, block, sentence):
     """A figure, or code with what it printed, under the sentence that reads it."""
     code = block.xpath(f"./div[{has_class('cell_input')}]")
     output = block.xpath(f"./div[{has_class('cell_output')}]")
-    if not output and (not code or is_setting_up(code[0].xpath("string()"))):
+    shown = [line for part in code for line in part.xpath("string()").splitlines()]
+    if not output and all(map(SETTING_UP.match, shown)):
         return []
     code, output = copy.deepcopy(code), copy.deepcopy(output)
     if not code:
@@ -177,26 +169,17 @@ def cell(heading, block, sentence):
     return [Slide(heading, [*code, *output, *sentence], "cell")]
 
 
-def is_setting_up(code):
-    """Does a cell without output only import names and seed its randomness?"""
-    return all(SETTING_UP.match(line) for line in code.splitlines())
-
-
 def sentence_beside(flow, place):
     """The beginning of the paragraph after a cell, or else of the one before it, in its section."""
     near = [flow[n] for n in (place + 1, place - 1) if 0 <= n < len(flow)]
     for heading, block in near:
-        if heading == flow[place][0] and block.tag == "p" and reads_a_result(text_of(block)):
+        reads = len(text_of(block).split()) > 5 and text_of(block).rstrip(")”").endswith(".")
+        if heading == flow[place][0] and block.tag == "p" and reads:  # not what leads further
             sentence = copy.deepcopy(block)
             shorten(sentence)
             sentence.set("class", "sentence")
             return [sentence]
     return []
-
-
-def reads_a_result(text):
-    """Not a few words, and not what leads to the next thing."""
-    return len(text.split()) > 5 and text.rstrip(")”").endswith(".")
 
 
 def shorten(paragraph):
