@@ -24,31 +24,21 @@ class FoldDropdowns(SphinxPostTransform):
     """Turn blocks of the class ``dropdown`` into ``Folded`` ones, after titles are resolved."""
 
     default_priority = 900
-    formats = ("html",)
 
     def run(self, **kwargs):
         """Replace each block; its title becomes the line that opens it."""
-        for block in list(self.document.findall(is_dropdown)):
-            title = block[0]
+        for block in list(self.document.findall(nodes.Admonition)):
+            title, classes = block[0], block["classes"]
+            if "dropdown" not in classes:
+                continue
             if not isinstance(title, nodes.title):
                 logger.warning("a folded block needs a title: {admonition} Title", location=block)
                 continue
-            folded = Folded(
-                "", *block.children, ids=block["ids"], classes=block["classes"] + kind(block)
-            )
-            fold = Fold("", "", *title.children, classes=["admonition-title"])
-            title.replace_self(fold)
+            if "admonition" not in classes:  # the block's own writer would have added it
+                classes = [*classes, "admonition"]
+            folded = Folded("", *block.children, ids=block["ids"], classes=classes)
+            title.replace_self(Fold("", "", *title.children, classes=["admonition-title"]))
             block.replace_self(folded)
-
-
-def is_dropdown(node):
-    """A block that asks to be folded."""
-    return isinstance(node, nodes.Admonition) and "dropdown" in node["classes"]
-
-
-def kind(block):
-    """The classes that the block's own writer would have added."""
-    return ["admonition"] if "admonition" not in block["classes"] else []
 
 
 def name_inner_sections(app, doctree):
@@ -58,30 +48,22 @@ def name_inner_sections(app, doctree):
             section["ids"] = [f"{section.parent['label']}-content"]
 
 
-def visit_folded(self, node):
-    """Open ``<details>``."""
-    self.body.append(self.starttag(node, "details"))
+def element(name, end):
+    """How a node is written as this element of HTML."""
 
+    def visit(self, node):
+        self.body.append(self.starttag(node, name, end))
 
-def depart_folded(self, node):
-    """Close ``<details>``."""
-    self.body.append("</details>\n")
+    def depart(self, node):
+        self.body.append(f"</{name}>\n")
 
-
-def visit_fold(self, node):
-    """Open ``<summary>``."""
-    self.body.append(self.starttag(node, "summary", ""))
-
-
-def depart_fold(self, node):
-    """Close ``<summary>``."""
-    self.body.append("</summary>\n")
+    return visit, depart
 
 
 def setup(app):
     """Register the transform and its two nodes."""
-    app.add_node(Folded, html=(visit_folded, depart_folded))
-    app.add_node(Fold, html=(visit_fold, depart_fold))
+    app.add_node(Folded, html=element("details", "\n"))
+    app.add_node(Fold, html=element("summary", ""))
     app.add_post_transform(FoldDropdowns)
     app.connect("doctree-read", name_inner_sections)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

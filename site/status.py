@@ -5,6 +5,7 @@ the ledger and the tests' evidence, as on the `claims` page.
 """
 
 import json
+import platform
 import re
 import subprocess
 import time
@@ -16,6 +17,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 
 import ledger
+from cells import cells_of
 from volume import ROOT, build_time
 
 COLUMNS = ("page", "seconds", "cells", "words", "folded words", "claims", "tests")
@@ -53,11 +55,6 @@ def drawn(app, functions):
         app.add_directive(name, Drawn)
 
 
-def cells_of(doctree):
-    """Number of code cells of a page."""
-    return sum(node.get("nb_element") == "cell_code" for node in doctree.findall(nodes.container))
-
-
 def words_of(doctree):
     """(words in view, words in folded blocks) of a page's text; code and formulas do not count."""
     seen = folded = 0
@@ -89,7 +86,7 @@ def page_rows(env):
             continue
         doctree = env.get_doctree(docname)
         run = times.get(docname, {}).get("exec_data") or {}
-        cells = cells_of(doctree) if run else 0
+        cells = len(cells_of(doctree)) if run else 0
         facts = (run.get("runtime") or 0, cells, *words_of(doctree), *checked(name, evidence))
         rows.append((docname, *facts))
     sums = [sum(column) for column in list(zip(*rows, strict=True))[1:]]
@@ -120,8 +117,6 @@ def commit():
 
 def versions():
     """(name, version) of Python, of what `requirements.in` names, and of the scripts' libraries."""
-    import platform
-
     yield "Python", platform.python_version()
     asked = (ROOT / "requirements.in").read_text(encoding="utf-8").splitlines()
     for name in ("dpnotes", *(re.split("[=<>[]", line)[0] for line in asked if line[:1].isalpha())):
