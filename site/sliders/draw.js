@@ -80,6 +80,12 @@ globalThis.dpnSlider = (() => {
       .join("");
   };
 
+  const segment = (x, y, toX, toY) =>
+    path([
+      [x, y],
+      [toX, toY],
+    ]);
+
   const stroke = (mark, otherwise = 1.8) =>
     `style="fill: none; stroke: ${color(mark.color ?? "ink")};` +
     ` stroke-width: ${mark.width ?? otherwise}` +
@@ -119,29 +125,14 @@ globalThis.dpnSlider = (() => {
     stems(mark, X, Y, get) {
       const y = list(get(mark.y));
       return list(get(mark.x))
-        .map(
-          (x, i) =>
-            `<path d="${path([
-              [X(x), Y(0)],
-              [X(x), Y(y[i])],
-            ])}" ${stroke(mark)}/>`,
-        )
+        .map((x, i) => `<path d="${segment(X(x), Y(0), X(x), Y(y[i]))}" ${stroke(mark)}/>`)
         .join("");
     },
     rule(mark, X, Y, get, width, height) {
-      const x = "x" in mark ? X(get(mark.x)) : 0,
-        y = "y" in mark ? Y(get(mark.y)) : 0;
-      return `<path d="${path(
-        "x" in mark
-          ? [
-              [x, 0],
-              [x, height],
-            ]
-          : [
-              [0, y],
-              [width, y],
-            ],
-      )}" ${stroke(mark, 1.2)}/>`;
+      const across = "x" in mark,
+        place = across ? X(get(mark.x)) : Y(get(mark.y));
+      const line = across ? segment(place, 0, place, height) : segment(0, place, width, place);
+      return `<path d="${line}" ${stroke(mark, 1.2)}/>`;
     },
     note(mark, X, Y, get) {
       const [x, y] = [X(get(mark.x)), Y(get(mark.y))];
