@@ -126,28 +126,19 @@ def test_two_pure_mechanisms(compose, rng):
 # ------------------------------------------------------------------------ the mean of the loss
 @claim("T-12")
 def test_piecewise_bound_everywhere():
-    first, second = {r"\eps": (0, 0.6931)}, {r"\eps": (0.6932, 50)}
     a = composition.kl_from_pure_piecewise
-    for_all(
-        r"$\eps\tanh\frac\eps2 \le \eps(e^\eps - 1)$",
-        TIGHT,
-        (a, EXPONENTIAL[1]),
-        first,
-        touch=(0, 0),
-        too_low=[lambda e: 0.4 * e * expm1(e)],
-    )
     for_all(
         r"$\eps\tanh\frac\eps2 \le \eps$",
         TIGHT,
         (a, lambda e: e),
-        second,
+        {r"\eps": (0.6932, 50)},
         too_low=[lambda e: 0.99 * e],
     )
     for_all(
         r"$\eps(e^\eps - 1) \le \frac{\eps^2}{\ln 2}$",
         (a, EXPONENTIAL[1]),
         lambda e: e * e / log(arb(2)),
-        first,
+        {r"\eps": (0, 0.6931)},
         touch=(0, 0),
         too_low=[lambda e: 1.44 * e * e],
     )
@@ -343,19 +334,7 @@ TIGHT = (composition.kl_from_pure, lambda e: e * tanh(e / 2))
 EXPONENTIAL = (composition.kl_from_pure_exponential, lambda e: e * expm1(e))
 
 
-@claim("T-11")
-def test_symmetric_kl_everywhere():
-    for_all(
-        r"$2\eps\tanh\frac\eps2 \le \eps(e^\eps - 1)$",
-        lambda e: 2 * TIGHT[1](e),
-        EXPONENTIAL,
-        UP_TO_50,
-        touch=3 * (0,),
-        too_low=[lambda e: 0.99 * e * expm1(e), lambda e: e * (1 - exp(-e))],
-    )
-
-
-@claim("F-3.18")
+@claim("T-11", "F-3.18", "T-12", "S-dp-tv")
 def test_exponential_bound_everywhere():
     for_all(
         r"$\eps\tanh\frac\eps2 \le \frac12\eps(e^\eps - 1)$",
@@ -363,11 +342,11 @@ def test_exponential_bound_everywhere():
         (lambda e: EXPONENTIAL[0](e) / 2, lambda e: EXPONENTIAL[1](e) / 2),
         UP_TO_50,
         touch=3 * (0,),
-        too_low=[lambda e: 0.49 * EXPONENTIAL[1](e)],
+        too_low=[lambda e: 0.49 * EXPONENTIAL[1](e), lambda e: e * (1 - exp(-e)) / 2],
     )
 
 
-@claim("U-kl-bun-steinke")
+@claim("U-kl-bun-steinke", "S-dp-tv-composed")
 def test_half_of_epsilon_squared_everywhere():
     for_all(
         r"$\eps\tanh\frac\eps2 \le \frac{\eps^2}2$",

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import dpnotes as dp
-from boxes import exprel, for_all, log
 from dpnotes.chapters import selection, stopping
 from evidence import at_most, claim, equal, must_fail
 from strategies import score_pairs
@@ -17,19 +16,6 @@ def coin(epsilon, t):
     high = np.expm1(t - epsilon) / np.expm1(-epsilon)
     p = np.stack([high, 1 - high], -1)
     return p, np.stack([high * np.exp(-t), 1 - high * np.exp(-t)], -1)
-
-
-@claim("X-bounded-range")
-def test_the_mean_loss_of_a_range_everywhere():
-    """The largest KL divergence of laws whose losses lie in a range of length eps."""
-    for_all(
-        r"$\ln\frac{e^\eps - 1}\eps + \frac\eps{e^\eps - 1} - 1 \le \frac{\eps^2}8$",
-        lambda e: log(exprel(e)) + 1 / exprel(e) - 1,
-        lambda e: e * e / 8,
-        {r"\eps": (0, 50)},
-        touch=4 * (0,),
-        too_low=[lambda e: e * e / 8.01],
-    )
 
 
 @claim(

@@ -261,9 +261,10 @@ def test_the_least_sigma_of_any_law_bounds_its_variance_and_its_tail(share, boun
     )
 
 
-@claim("U-subgaussian-bounded", "T-13", "F-chernoff-additive", "U-martingale")
+@claim("U-subgaussian-bounded", "T-13", "F-chernoff-additive", "U-martingale", "X-bounded-range")
 def test_hoeffdings_lemma_everywhere():
-    """One term of a sum, or one step of a martingale; the factors of several multiply."""
+    """One term of a sum, or one step of a martingale; the factors of several multiply. Losses in
+    a range of length eps have E exp(-L) = 1, so KL is that of lam = -1."""
     for_all(
         r"$X \in [a, b]$: $\ln\E e^{\lambda(X - \E X)} \le \frac{x^2}8$, $x = \lambda(b - a)$,",
         largest_cumulant,
