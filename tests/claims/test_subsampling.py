@@ -297,15 +297,6 @@ def printed_minibatches(epsilon, rate, passes, beta):
     return epsilon * np.sqrt(2 * volume * np.log(1 / beta)) + 2 * volume * epsilon**2
 
 
-@claim("T-19-minibatch", of=subsampling.minibatch_epsilon, wrong=[printed_minibatches])
-def test_minibatches(bound):
-    step = subsampling.amplification(0.9, 1e-9)[0]
-    equal(composition.advanced(step, 10**9, 1e-5), bound(0.9, 1e-9, 1, 1e-5), rtol=1e-4)
-    for e, r, n, b in ((0.9, 0.01, 100, 1e-30), (0.999, 0.01, 100, 1e-20), (0.5, 0.1, 50, 1e-6)):
-        for pair in (amplification_pair, subsampling.substitution_pair):
-            at_most(dp.finite(*pair(e, r)).compose(n).epsilon(b), bound(e, r, n * r, b))
-
-
 @claim(
     "T-19-minibatch",
     of=lambda k, delta, beta: k * delta + beta,
