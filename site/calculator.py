@@ -74,15 +74,10 @@ def mechanisms():
 
 def grid():
     """All that grid.js has."""
-    found = {"orders": list(ORDERS), "rates": list(RATES), "scale": SCALE}
-    tables = {name: table(name) for name in NOISES}
-    return found | {"mechanisms": mechanisms(), "tables": tables}
-
-
-def write_grid(folder):
-    """grid.js, a script, so that it loads from a file too."""
-    text = json.dumps(grid(), separators=(",", ":"))
-    (folder / "grid.js").write_text(f"globalThis.dpnotesGrid = {text};\n", encoding="utf-8")
+    return {
+        "orders": ORDERS, "rates": RATES, "scale": SCALE, "mechanisms": mechanisms(),
+        "tables": {name: table(name) for name in NOISES},
+    }  # fmt: skip
 
 
 class Calculator(SphinxDirective):
@@ -90,16 +85,15 @@ class Calculator(SphinxDirective):
 
     def run(self):
         form = (HERE / "form.html").read_text(encoding="utf-8")
-        remarks = "".join(
+        remarks = (
             f'<li data-remark="{name}">{html.escape(text)}</li>'
             for name, text in core.REMARKS.items()
         )
-        options = "".join(
-            f'<option value="{name}">{known.form}</option>\n'
-            for name, known in MECHANISMS.items()
-            if known.form
+        options = (
+            f'<option value="{name}">{MECHANISMS[name].form}</option>\n' for name in mechanisms()
         )
-        form = form.replace("<!--remarks-->", remarks).replace("<!--mechanisms-->", options)
+        form = form.replace("<!--remarks-->", "".join(remarks))
+        form = form.replace("<!--mechanisms-->", "".join(options))
         return [nodes.raw("", form, format="html")]
 
 
@@ -113,7 +107,10 @@ def publish(app, exception):
     folder.mkdir(exist_ok=True)
     for name in ("calculator.css", "calculator.js", "table.js"):
         shutil.copy(HERE / name, folder)
-    write_grid(folder)
+    text = json.dumps(
+        grid(), separators=(",", ":")
+    )  # in a script, so that it loads from a file too
+    (folder / "grid.js").write_text(f"globalThis.dpnotesGrid = {text};\n", encoding="utf-8")
 
 
 def setup(app):
