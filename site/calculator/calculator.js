@@ -43,15 +43,8 @@
     return parts.length === 2 ? Number(parts[0]) / Number(parts[1]) : Number(parts[0]);
   }
 
-  // which fields the question needs
-  function fields(question) {
-    const run = ["noise", "rate", "steps"].filter((name) => name !== question);
-    return question === "epsilon"
-      ? [...run, "delta", "rows"]
-      : question === "delta"
-        ? [...run, "epsilon", "rows"]
-        : [...run, "epsilon", "delta", "rows"];
-  }
+  // which fields the question needs: all but its own
+  const fields = (question) => NAMES.slice(2).filter((name) => name !== question);
 
   function arrange() {
     const { question, mechanism } = form.elements,
@@ -62,13 +55,10 @@
     form.querySelector('[data-field="noise"] .calculator-name').textContent = noisy
       ? `${SYMBOLS[parameter]}, in units of the sensitivity`
       : SYMBOLS.each;
-    const several = !["epsilon", "delta"].includes(question.value);
-    form.querySelector('[data-field="epsilon"] .calculator-name').textContent = several
-      ? "target ε"
-      : "ε";
-    form.querySelector('[data-field="delta"] .calculator-name').textContent = several
-      ? "target δ"
-      : "δ";
+    const target = ["epsilon", "delta"].includes(question.value) ? "" : "target ";
+    for (const name of ["epsilon", "delta"])
+      form.querySelector(`[data-field="${name}"] .calculator-name`).textContent =
+        target + SYMBOLS[name];
   }
 
   // the query, or null with the fields marked that are wrong
@@ -112,24 +102,14 @@
     find("theorems").hidden = true;
     find("curve").replaceChildren();
     find("call").querySelector("pre").textContent = "";
-    find("remarks")
-      .querySelectorAll("li")
-      .forEach((item) => (item.hidden = true));
+    remark({});
   }
 
-  const target = (query, name) => (query[name] === undefined ? {} : { [name]: query[name] });
-
   // the query as dpnotes.calculator reads it
-  function forPython(query) {
-    const part = { mechanism: query.mechanism };
-    if (query.noise !== undefined) part[MECHANISMS[query.mechanism].parameter] = query.noise;
-    return {
-      question: query.question,
-      parts: [{ ...part, ...target(query, "rate"), ...target(query, "steps") }],
-      ...target(query, "epsilon"),
-      ...target(query, "delta"),
-      ...target(query, "rows"),
-    };
+  function forPython({ question, mechanism, noise, rate, steps, ...more }) {
+    const part = { mechanism, [MECHANISMS[mechanism].parameter]: noise, rate, steps };
+    const given = Object.entries(part).filter(([, value]) => value !== undefined);
+    return { question, parts: [Object.fromEntries(given)], ...more };
   }
 
   // ------------------------------------------------------------------------------ the address
@@ -173,25 +153,16 @@
   function say(query) {
     const { noisy, parameter } = MECHANISMS[query.mechanism],
       found = globalThis.dpnotesTable.answer(query);
-    const bound = found !== null && { ...query, [query.question]: found };
     if (found === null) return { number: "outside of the table", query: null };
-    switch (query.question) {
-      case "epsilon":
-        return { number: `ε ≤ ${rounded(found, true)}`, query: bound };
-      case "delta":
-        return { number: `δ ≤ ${rounded(found, true)}`, query: bound };
-      case "steps":
-        return { number: `${found} steps are safe`, query: bound };
-      case "rate":
-        return { number: `rate ${rounded(found, false)} is safe`, query: bound };
-      default:
-        return {
-          number: noisy
-            ? `${SYMBOLS[parameter]} = ${rounded(found, true)} is enough`
-            : `ε = ${rounded(found, false)} a step is safe`,
-          query: bound,
-        };
-    }
+    const [most, least] = [rounded(found, true), rounded(found, false)];
+    const number = {
+      epsilon: `ε ≤ ${most}`,
+      delta: `δ ≤ ${most}`,
+      steps: `${found} steps are safe`,
+      rate: `rate ${least} is safe`,
+      noise: noisy ? `${SYMBOLS[parameter]} = ${most} is enough` : `ε = ${least} a step is safe`,
+    };
+    return { number: number[query.question], query: { ...query, [query.question]: found } };
   }
 
   const ORIGIN =
@@ -257,10 +228,16 @@
       sensitivity: noisy && !sampled,
       float: noisy,
     };
+    remark(applies);
+  }
+
+  // shows those that apply, and what Python said
+  function remark(applies, warnings = []) {
     const list = find("remarks");
     list.querySelectorAll(":not([data-remark])").forEach((item) => item.remove());
     for (const item of list.querySelectorAll("[data-remark]"))
       item.hidden = !applies[item.dataset.remark];
+    list.append(...warnings.map((text) => element("li", {}, text)));
   }
 
   // ------------------------------------------------------------------------------ the exact answer
@@ -272,10 +249,7 @@
       "Exact, by dpnotes in this page." +
       ` ${which} lies between ${found.shown_low} and ${found.shown_high}.`;
     find("call").querySelector("pre").textContent = found.call;
-    const list = find("remarks");
-    list.querySelectorAll("[data-remark]").forEach((item) => (item.hidden = true));
-    list.querySelectorAll(":not([data-remark])").forEach((item) => item.remove());
-    list.append(...found.warnings.map((text) => element("li", {}, text)));
+    remark({}, found.warnings);
     theorems(found);
   }
 
@@ -327,12 +301,11 @@
 
   // Asks Python; a later question overtakes an earlier one.
   async function compute(query) {
-    const turn = ++asked,
-      buttons = form.elements;
+    const turn = ++asked;
     const progress = (text) => {
       if (turn === asked) find("progress").textContent = text;
     };
-    buttons.stop.hidden = false;
+    form.elements.stop.hidden = false;
     box.setAttribute("aria-busy", "true");
     try {
       progress(started ? "computing …" : "starting Python …");
@@ -353,18 +326,20 @@
         { exact: lines.exact, bound: lines.renyi },
         { delta: found.delta, epsilon: found.epsilon, kind: "exact" },
       );
-      progress("");
     } catch (error) {
       if (turn !== asked) return;
-      progress("");
       find("fault").textContent = error.python ? error.python.message : error.message;
       started = python.state ? python.state() === "ready" : false;
     } finally {
-      if (turn === asked) {
-        buttons.stop.hidden = true;
-        box.removeAttribute("aria-busy");
-      }
+      if (turn === asked) rest();
     }
+  }
+
+  // nothing is being computed
+  function rest(text = "") {
+    form.elements.stop.hidden = true;
+    box.removeAttribute("aria-busy");
+    find("progress").textContent = text;
   }
 
   // ------------------------------------------------------------------------------ the curve
@@ -446,9 +421,7 @@
   function update() {
     arrange();
     asked++; // what Python still works on is overtaken
-    form.elements.stop.hidden = true;
-    box.removeAttribute("aria-busy");
-    find("progress").textContent = "";
+    rest();
     clearTimeout(soon);
     const query = read();
     box.classList.toggle("calculator-withdrawn", !query);
@@ -485,9 +458,7 @@
   form.elements.stop.addEventListener("click", async () => {
     asked++;
     started = false;
-    form.elements.stop.hidden = true;
-    box.removeAttribute("aria-busy");
-    find("progress").textContent = "stopped";
+    rest("stopped");
     await python.stop();
   });
   form.elements.share.addEventListener("click", () =>
