@@ -10,7 +10,7 @@ from functools import lru_cache
 from math import ceil, exp, frexp, inf, log, log1p, pi, sqrt
 
 import numpy as np
-from flint import acb, arb, ctx
+from flint import acb, arb
 from scipy.optimize import minimize_scalar
 
 from .laws import ONE, ZERO, TooLongError, finite_losses
@@ -48,6 +48,11 @@ class Moments:
             return float(np.logaddexp.reduce(terms)) + log(step)
         return float(self.at(part, arb(c)).real.log())
 
+    def bend(self, c):
+        """The second derivative of the logarithm."""
+        d = 1e-3 * min(abs(c), 1 + c)
+        return (self.real(c - d) - 2 * self.real(c) + self.real(c + d)) / d**2
+
     def power(self, z):
         return z + 1 if self.way > 0 else -z
 
@@ -72,9 +77,8 @@ class Moments:
         step = finer * min(
             2 * pi**2 * sigma**2 / 90, 2 * pi / (1.2 * height / sigma**2 + 13 / sigma)
         )
-        step = round(step * 2.0 ** (5 - frexp(step)[1])) / 2.0 ** (
-            5 - frexp(step)[1]
-        )  # so x is exact
+        unit = 2.0 ** (5 - frexp(step)[1])
+        step = round(step * unit) / unit  # so x is exact
         first, last = min(0.0, n) - widest, max(1.0, n) + widest
         if (last - first) / step > 20_000:
             raise TooLongError
@@ -114,9 +118,7 @@ class Line:
 
     def __init__(self, moments, side, c, period, e, log_tail, finer):
         self.side, self.kept, self.h = side, moments.kept, 2 * arb.pi() / arb(period)
-        d = 1e-3 * min(abs(c), 1 + c)
-        bend = (moments.real(c - d) - 2 * moments.real(c) + moments.real(c + d)) / d**2
-        height = 1.3 * sqrt(2 * NATS / max(bend, 1e-300)) + 3 * abs(c)
+        height = 1.3 * sqrt(2 * NATS / max(moments.bend(c), 1e-300)) + 3 * abs(c)
         rough = sum(p.k * moments._real(p, c) for p in moments.parts if p.counted)
         for _ in range(7):
             if height / float(self.h) > 4 * MOST_NODES:
@@ -187,15 +189,12 @@ def lines(moments, side, c, e, log_tail):
 
 
 @lru_cache(maxsize=64)
-def _lines(parts, way, e, prec):
-    del prec
+def _lines(parts, way, e):
     moments = Moments(parts, way)
     mean = (moments.real(1e-4) - moments.real(0.0)) / 1e-4
     side = 1 if e >= mean else -1
     c, log_tail = saddle(moments, side, e)
-    d = 1e-3 * min(abs(c), 1 + c)
-    bend = (moments.real(c - d) - 2 * moments.real(c) + moments.real(c + d)) / d**2
-    bend += 1 / c**2 + 1 / (1 + c) ** 2
+    bend = moments.bend(c) + 1 / c**2 + 1 / (1 + c) ** 2
     log_tail -= 0.5 * log(2 * pi * max(bend, 1e-300)) + 3
     (one, c), (two, other) = lines(moments, side, c, e, log_tail)
     if not max(one, two) < inf:
@@ -208,6 +207,6 @@ def _lines(parts, way, e, prec):
 
 def contour_delta(parts, way, e, near=None):
     """A ball of delta in one way; the lines drawn for `near` serve its neighbours."""
-    first, second = (line.at(e) for line in _lines(parts, way, float(near or e), ctx.prec))
+    first, second = (line.at(e) for line in _lines(parts, way, float(near or e)))
     gap = abs(first - second).upper()
     return arb(first.mid(), (first.rad() + 4 * gap).upper()) + ZERO

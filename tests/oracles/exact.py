@@ -5,7 +5,7 @@ from functools import lru_cache
 from itertools import product
 from math import comb, inf
 
-from flint import acb, arb, arb_poly, ctx
+from flint import acb, arb, arb_poly
 
 from .laws import ONE, ZERO, TooLongError, finite_law, finite_losses, kinks, one_step_delta, piece
 
@@ -35,16 +35,11 @@ def terms(parts):
     return total if sum(part.k for part in parts if not part.counted) <= 60 else inf
 
 
+@lru_cache(maxsize=16)
 def masses(parts, way):
     """[(loss, probability)] of the counted parts together, and P(the loss is infinite)."""
-    return _masses(tuple(part for part in parts if part.counted), way, ctx.prec)
-
-
-@lru_cache(maxsize=16)
-def _masses(parts, way, prec):
-    del prec
     found, kept = [(ZERO, ONE)], ONE
-    for part in parts:
+    for part in (part for part in parts if part.counted):
         losses, infinite = finite_losses(part, way)
         kept *= (1 - infinite) ** part.k
         more = _multinomial(losses, part.k) if losses else []
@@ -56,10 +51,9 @@ def _masses(parts, way, prec):
 
 
 @lru_cache(maxsize=16)
-def _laplace_terms(parts, prec):
+def _laplace_terms(parts):
     """[(shift, weight, n, j)]: the transform of all Laplace steps is the sum of
     weight exp(z shift) (1+z)^(n-j) z^j / (1+2z)^n."""
-    del prec
     n, found = sum(part.k for part in parts), []
     for counts in product(*(range(part.k + 1) for part in parts)):
         shift, weight = ZERO, ONE
@@ -72,9 +66,8 @@ def _laplace_terms(parts, prec):
 
 
 @lru_cache(maxsize=4096)
-def _residue(n, j, prec):
+def _residue(n, j):
     """[w^(n-1)] exp(sw) (1/2+w)^(n-j-1) (w-1/2)^(j-1) / 2^n, a polynomial in s."""
-    del prec
 
     def power(base, exponent):
         if exponent >= 0:
@@ -98,7 +91,7 @@ def _inverse(s, n, j):
     if n == 0:
         value = 1 - (-s).exp()
     else:
-        value = (-s / 2).exp() * _residue(n, j, ctx.prec)(s)
+        value = (-s / 2).exp() * _residue(n, j)(s)
         value += ONE if j == 0 else ZERO
         value -= (-s).exp() if j == n else ZERO
     return value if s > 0 else value.union(ZERO)
@@ -107,7 +100,7 @@ def _inverse(s, n, j):
 def sum_delta(parts, way, e):
     """Finite pairs and unsampled Laplace steps: every outcome and every piece."""
     losses, total = masses(parts, way)
-    smooth = _laplace_terms(tuple(part for part in parts if not part.counted), ctx.prec)
+    smooth = _laplace_terms(tuple(part for part in parts if not part.counted))
     for loss, p in losses:
         for shift, weight, n, j in smooth:
             total += p * weight * _inverse(loss + shift - e, n, j)
@@ -139,10 +132,8 @@ def pair(parts):
         return None
     steps = []
     for part in smooth:
-        if part.is_plain("gaussian"):  # k of them are one
-            steps.append(replace(part, value=((arb(part.value[0]) / arb(part.k).sqrt()),), k=1))
-        else:
-            steps += [replace(part, k=1)] * part.k
+        plain = part.is_plain("gaussian")
+        steps += [part.as_one()] if plain else [replace(part, k=1)] * part.k
     counted = [part for part in parts if part.counted]
     return steps if len(steps) == 2 and terms(counted) <= 60 else None
 

@@ -12,7 +12,7 @@ from math import ceil, floor, inf, sqrt
 
 import numpy as np
 import scipy.fft
-from flint import arb, ctx
+from flint import arb
 from scipy.optimize import minimize_scalar
 
 from .laws import ONE, ZERO, TooLongError, above, finite_losses
@@ -60,9 +60,8 @@ def gap(parts, way):
 
 
 @lru_cache(maxsize=64)
-def _masses(part, way, h, prec):
+def _masses(part, way, h):
     """(first point, log P at it and each h further, P(the loss is finite))."""
-    del prec
     found, kept, origin = {}, ONE, ZERO
 
     def share(j, p, q):
@@ -104,7 +103,7 @@ class Sum:
     def __init__(self, parts, way, h, e):
         self.h, self.kept, self.start, steps = h, ONE, ZERO, []
         for part in parts:
-            first, logs, kept = _masses(part, way, h, ctx.prec)
+            first, logs, kept = _masses(part, way, h)
             self.kept *= kept**part.k
             self.start += part.k * first
             steps.append((part.k, logs, np.arange(len(logs)) * float(h)))
@@ -162,8 +161,7 @@ def _power(x, k):
 
 
 @lru_cache(maxsize=4)
-def _sums(parts, way, near, prec):
-    del prec
+def _sums(parts, way, near):
     own = gap(parts, way)
     if own is not None:
         return [Sum(parts, way, own, near)]
@@ -185,7 +183,7 @@ def lattice_delta(parts, way, e, near=None):
     )
     if sum(part.k for part in parts) > MOST_ROUNDS:
         raise TooLongError  # of round-off
-    sums = _sums(parts, way, float(e if near is None else near), ctx.prec)
+    sums = _sums(parts, way, float(e if near is None else near))
     found = [one.at(float(e)) for one in sums]
     fine, noise = found[-1]
     least, more = 1e-30 * sum(part.k for part in parts), 0.0

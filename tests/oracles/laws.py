@@ -4,13 +4,14 @@ A law is given in one `way`: 1 is the person's law p first, -1 the pair exchange
 of python-flint: they carry a bound on their own error.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil
 
 from flint import arb, ctx, fmpq
 
+ctx.prec = 200  # bits of every ball
 ZERO, ONE = arb(0), arb(1)
 CALLED = {  # kinds that dpnotes calls otherwise
     "response": "randomized_response",
@@ -61,6 +62,10 @@ class Part:
 
     def is_plain(self, kind):
         return self.kind == kind and self.rate == 1
+
+    def as_one(self):
+        """All rounds of an unsampled Gaussian are one round of another."""
+        return replace(self, value=(arb(self.value[0]) / arb(self.k).sqrt(),), k=1)
 
 
 def code(parts):
@@ -135,14 +140,9 @@ LAWS = {
 }
 
 
+@lru_cache(maxsize=64)
 def finite_law(part, way):
     """[(p, q)] of each outcome, sampling included."""
-    return _finite_law(part, way, ctx.prec)
-
-
-@lru_cache(maxsize=64)
-def _finite_law(part, way, prec):
-    del prec  # of the balls: a part of the key
     pairs, rate = LAWS[part.kind](*part.value), rational(part.rate)
     rate = rate if isinstance(pairs[0][0], fmpq) else arb(rate)
     mixed = [(rate * p + (1 - rate) * q, q) for p, q in pairs]

@@ -13,7 +13,7 @@ lattice     the rest: losses moved to lattices
 from dataclasses import replace
 from math import inf
 
-from flint import arb, ctx
+from flint import arb
 from scipy.optimize import minimize_scalar
 
 from . import exact
@@ -22,7 +22,6 @@ from .lattice import gap, lattice_delta
 from .laws import ZERO, TooLongError, finite_law, finite_losses, one_step_delta
 
 QUICK = ("one step", "sum", "binomial")
-PRECISION = 200  # bits
 
 
 def merged(parts):
@@ -39,7 +38,6 @@ class Truth:
     """The truth about one composition; every answer is a ball."""
 
     def __init__(self, parts):
-        ctx.prec = PRECISION
         self.parts = merged(parts)
         self.ways = (1,) if all(part.symmetric for part in self.parts) else (1, -1)
         self.name, self._one_way = self._choose()
@@ -49,8 +47,7 @@ class Truth:
         if len(parts) == 1:
             (part,) = parts
             if part.is_plain("gaussian"):
-                step = replace(part, value=((arb(part.value[0]) / arb(part.k).sqrt()),), k=1)
-                return "one step", lambda way, e, near: one_step_delta(step, way, e)
+                part = part.as_one()
             if part.k == 1:
                 return "one step", lambda way, e, near: one_step_delta(part, way, e)
             if part.counted and len(finite_law(part, 1)) == 2 and not _vanishes(part):
@@ -71,7 +68,6 @@ class Truth:
 
     def one_way(self, way, epsilon, near=None):
         """delta of the pair as given (1) or exchanged (-1); work for `near` is used again."""
-        ctx.prec = PRECISION
         found = self._one_way(way, arb(epsilon), near)
         if not found.is_finite():
             raise TooLongError
@@ -122,7 +118,6 @@ class Truth:
 
     def renyi(self, alpha):
         """Renyi's divergence of the worse way, at alpha > 1; inf if a loss can be infinite."""
-        ctx.prec = PRECISION
         c, found = arb(alpha) - 1, []
         for way in self.ways:
             if any(p.counted and finite_losses(p, way)[1] > 0 for p in self.parts):

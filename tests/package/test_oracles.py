@@ -9,7 +9,7 @@ import signal
 import warnings
 
 import pytest
-from flint import arb, ctx
+from flint import arb
 
 import dpnotes as dp
 from conftest import ROOT
@@ -21,7 +21,7 @@ from oracles.draws import KINDS, draw
 from oracles.judge import Query, ask, judge
 from oracles.lattice import lattice_delta
 from oracles.laws import CALLED, Part, one_step_delta
-from oracles.truth import PRECISION, QUICK, Truth
+from oracles.truth import QUICK, Truth
 
 NAMESPACE = {"dp": dp}
 GAUSSIAN = (Part("gaussian", (1.3,), 4),)
@@ -55,7 +55,6 @@ AGREE = [
 @pytest.mark.slow
 @pytest.mark.parametrize("one, other, parts, e", AGREE)
 def test_methods_agree(one, other, parts, e):
-    ctx.prec = PRECISION
     first, second = (METHODS[name](parts, arb(e)) for name in (one, other))
     holds(first.overlaps(second), f"{one} {first}, {other} {second}")
     holds(second.rad() < 1e-3 * second.mid(), "with few doubts")
