@@ -24,8 +24,8 @@ def tv(p, q):
     return np.abs(p - q).sum(-1) / 2
 
 
-@claim("S-def-tv-stable", of=(1.0, True), wrong=[(0.99, True), (1.0, False)])
-def test_means_move_by_range_times_eta(width, same, rng):
+@claim("S-def-tv-stable", of=1.0, wrong=[0.99])
+def test_means_move_by_range_times_eta(width, rng):
     p, q = laws(rng, 2, 3000, 6)
     eta = dp.total_variation(p, q)
     low, size = rng.normal(size=3000), rng.exponential(size=3000)
@@ -34,10 +34,6 @@ def test_means_move_by_range_times_eta(width, same, rng):
     moved = np.abs(((p - q) * g).sum(1))
     at_most(moved, width * size * eta, atol=1e-12)
     equal(moved[::2], (size * eta)[::2], rtol=1e-9, atol=1e-12)
-    kernel = laws(rng, 3000, 6, 4)
-    other = kernel if same else laws(rng, 3000, 6, 4)  # a map that looks at the data
-    after = np.einsum("ni,nij->nj", p, kernel), np.einsum("ni,nij->nj", q, other)
-    at_most(dp.total_variation(*after), eta, atol=1e-12)
     equal(dp.hockey_stick(p, q, 0.0), eta, rtol=1e-9, atol=1e-12)  # (0, eta)-DP
 
 

@@ -25,20 +25,8 @@ def objective(loss, x, y, lam):
     return lambda theta: loss(theta, x, y).mean(-1) + lam / 2 * (np.asarray(theta) ** 2).sum(-1)
 
 
-@claim("A-erm", of=1.0, wrong=[1.05])
-def test_a_ridge_makes_the_optimum_exist_and_unique(factor, rng):
-    for loss in (erm.squared_loss, *MARGIN):
-        for lam in (0.01, 0.3, 5.0):
-            x, y = sample(rng, 50, 4)
-            x[:, 3] = 0  # nobody's feature: along it the growth is exactly quadratic
-            best = erm.risk_minimum(x, y, loss=loss, regularization=lam)
-            total = objective(loss, x, y, lam)
-            apart = rng.normal(size=(300, 4)) * 2
-            apart[:100, :3] = 0
-            growth = factor * lam / 2 * (apart**2).sum(1)
-            at_most(total(best) + growth, total(best + apart), rtol=1e-9)
-            found = minimize(total, rng.normal(size=4), method="BFGS", options={"gtol": 1e-7})
-            equal(best, found.x, rtol=0, atol=2e-5)
+@claim("A-erm")
+def test_without_a_ridge_there_may_be_no_optimum_or_many():
     apart = np.array([[1.0], [-1.0]])  # separable rows: without a ridge no theta is best
     falling = erm.logistic_loss(np.arange(0.0, 30)[:, None], apart, np.array([1.0, -1.0])).mean(-1)
     holds(np.diff(falling) < 0)
@@ -264,12 +252,12 @@ def test_identification(bound, rng):
             equal(success(name / name.sum(1)), bound(epsilon, m))
 
 
-@claim("X-strong-convexity", "X-approximate-minimiser", of=1.0, wrong=[1.01])
+@claim("A-erm", "X-strong-convexity", "X-approximate-minimiser", of=1.0, wrong=[1.01])
 def test_strong_convexity_and_an_approximate_minimiser(factor, rng):
     for loss in (erm.squared_loss, *MARGIN):
         for lam in (0.02, 0.05, 1.0):
             x, y = sample(rng, 30, 3)
-            x[:, 2] = 0
+            x[:, 2] = 0  # nobody's feature: along it the growth is exactly quadratic
             target = {"loss": loss, "regularization": lam}
             best = erm.risk_minimum(x, y, **target, tolerance=1e-13)
             total = objective(loss, x, y, lam)

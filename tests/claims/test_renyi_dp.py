@@ -487,7 +487,7 @@ def test_the_moments_accountant_never_goes_below_the_exact_epsilon():
         at_most([exact, improved], [improved, classic])
 
 
-@claim("U-composition-revisited")
+@claim("U-composition-revisited", "A-advanced-pure")
 def test_composition_through_zcdp_against_advanced_composition():
     delta, rounds = 1e-6, (10, 100, 1000)
 
