@@ -31,6 +31,7 @@ COLORS = ("#0068a5", "#c2450a", "#00795a", "#a24a86", "#806000", "#5f4bb6", "#5c
 NARROW = 4.2  # inches: on a phone of 360 pixels a point of type is a pixel
 COARSE = 0.7  # a curve may be simplified by so many points on a phone: half the bytes
 SMALLEST = 9  # points of type on a phone
+early = None  # shows the drawing for wide pages while the one for phones is made
 
 _VARIABLES = {INK: "--dpn-ink", MUTED: "--dpn-muted", GRID: "--dpn-grid"}
 _VARIABLES |= {"#ffffff": "--dpn-paper", "#000000": "--dpn-ink"}
@@ -59,9 +60,11 @@ def show(drawn, alt):
         raise ValueError(f"alt must describe the figure in a few words, got {alt!r}")
     alt = " ".join(alt.split())
     wide = _themed(_svg(drawn))
+    mark = hashlib.sha256((alt + wide).encode()).hexdigest()[:8]
+    if early:
+        early(f'<figure class="dpn-figure">{_framed(wide, "wide", alt, mark, ())}</figure>')
     _make_narrow(drawn)
     narrow = _themed(_svg(drawn))
-    mark = hashlib.sha256((alt + wide).encode()).hexdigest()[:8]
     shared = set(_GLYPH.findall(wide))
     narrow = _GLYPH.sub(lambda glyph: "" if glyph[1] in shared else glyph[0], narrow)
     drawings = _framed(wide, "wide", alt, mark, shared)

@@ -6,6 +6,7 @@ const PAGE = decodeURIComponent(location.pathname)
   .replace(/\.html$/, "");
 const HOME = new URL("./", import.meta.url);
 const PAUSE = 1500; // ms between what is loaded ahead
+const OFTEN = "scipy.stats";
 const bars = [...document.querySelectorAll(".run-bar")];
 
 let python = null; // the module python.js, once asked for
@@ -14,6 +15,7 @@ let cells = null;
 let clock = 0; // counts runs, so that a cell knows whether one above it has changed since
 let queue = Promise.resolve();
 let generation = 0; // of the variables: a stop or reset begins a new one
+let warmed = false; // is the rest on its way?
 
 // ---- what the reader typed, kept in this browser ----
 
@@ -141,6 +143,7 @@ function outputBox(bar) {
 
 function show(bar, output) {
   const box = outputBox(bar);
+  box.querySelector(".early")?.remove();
   const last = box.lastElementChild;
   if (output.type === "text" && last && last.matches(`.text_plain.${output.of || "none"}`)) {
     last.firstElementChild.append(output.data);
@@ -148,6 +151,7 @@ function show(bar, output) {
   }
   const made = document.createElement("div");
   KINDS[output.type](made, output);
+  made.classList.toggle("early", output.early === true);
   box.append(made);
 }
 
@@ -200,7 +204,9 @@ async function runOne(place, visible) {
   cell.when = ++clock;
   if (cell.generation !== generation || cell.ran !== text) cell.changed = cell.when;
   Object.assign(cell, { generation, ran: done.ok ? text : null });
+  warm().catch(() => {});
   if (bar) {
+    outputBox(bar).querySelector(".early")?.remove();
     const quiet = done.ok && !done.outputs.length;
     note(
       bar,
@@ -389,7 +395,8 @@ async function calm() {
 }
 
 // Who has run a cell in this visit will run one here: Python starts while the page is being read,
-// with what the first cell imports. What others import follows, one module at a time.
+// with what the first cell imports. What others import follows, one module at a time, and then what
+// takes longest to import and many pages need.
 async function warm() {
   let used = null;
   try {
@@ -397,12 +404,13 @@ async function warm() {
   } catch {
     /* a browser that keeps nothing */
   }
-  if (!used || !bars.length || navigator.connection?.saveData) return;
+  if (warmed || !used || !bars.length || navigator.connection?.saveData) return;
+  warmed = true;
   await load();
   const wanted = (some) => [...new Set(some.flatMap((cell) => cell.imports))];
   const first = wanted(cells.slice(0, Number(bars[0].dataset.cell) + 1));
   await python.start(undefined, { modules: first });
-  for (const module of wanted(cells).filter((name) => !first.includes(name))) {
+  for (const module of [...wanted(cells), OFTEN].filter((name) => !first.includes(name))) {
     await calm();
     await python.warm([module]);
   }

@@ -120,6 +120,11 @@ def drawn(figure):
     return plotting.show(figure, alt="The figure that this cell draws")._repr_html_()
 
 
+def show_early(markup):
+    """A figure that is still being drawn for phones; the page replaces it by the finished one."""
+    hand_on({"type": "svg", "data": markup, "early": True})
+
+
 def show_open_figures():
     """Figures of pyplot appear when the cell ends."""
     pyplot = sys.modules.get("matplotlib.pyplot")
@@ -190,6 +195,8 @@ def run(code, name="", tell=None):
     with contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1]):
         try:
             body, last = split(code, name)
+            if plotting := sys.modules.get("dpnotes.plotting"):
+                plotting.early = show_early
             exec(body, namespace)
             value = eval(last, namespace) if last else None
             if value is not None:
