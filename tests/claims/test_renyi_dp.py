@@ -10,7 +10,7 @@ import dpnotes as dp
 from boxes import cosh, exp, expm1, for_all, log, log1p, root
 from dpnotes.chapters import composition, renyi_dp
 from evidence import at_most, claim, equal, holds, must_fail, slip
-from strategies import close_laws
+from rounds import trees
 
 
 def laws(seed, count=2000, size=5, sharpness=1.0):
@@ -237,13 +237,10 @@ def test_the_chain_rule_of_renyi_divergence(outer, rng):
 @claim("A-rdp-composition", of=lambda one: one + one, wrong=[lambda one: 1.2 * one])
 def test_adaptive_composition_adds(total, rng):
     for epsilon in (0.3, 1.0):
-        p, q = close_laws(rng, epsilon, size=3, count=1000)
-        py, qy = close_laws(rng, epsilon, size=4, count=3000)
-        py, qy = py.reshape(1000, 3, 4), qy.reshape(1000, 3, 4)
-        joint = [(a[..., None] * b).reshape(1000, -1) for a, b in ((p, py), (q, qy))]
+        pair = trees(rng, epsilon, (3, 4), 1000)
         for alpha in (1.5, 4.0, 30.0):
             one = randomized_response(epsilon, alpha)
-            at_most(dp.renyi_divergence(*joint, alpha), total(one), rtol=1e-9)
+            at_most(dp.renyi_divergence(*pair, alpha), total(one), rtol=1e-9)
     for k in (1, 7, 1000):
         equal(dp.gaussian(2.0).compose(k).renyi(ORDERS), k * gaussian(2.0, ORDERS), rtol=1e-12)
 

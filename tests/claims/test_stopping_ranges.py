@@ -8,6 +8,7 @@ import pytest
 import dpnotes as dp
 from dpnotes.chapters import selection, stopping
 from evidence import at_most, claim, equal, must_fail
+from rounds import joint
 from strategies import score_pairs
 
 
@@ -107,8 +108,7 @@ def test_adaptive_rounds_stay_below_the_pair(points, factor, rng):
         p, q = coin(epsilon, rng.random((3000, 1)) * epsilon)
         # the second coin depends on how the first one fell
         after = coin(epsilon, rng.random((3000, 2)) * epsilon)
-        one = (p[:, 0, :, None] * after[0]).reshape(3000, 4)
-        two = (q[:, 0, :, None] * after[1]).reshape(3000, 4)
+        one, two = joint([p[:, 0], after[0]]), joint([q[:, 0], after[1]])
         for s, most in zip(target, total.delta(target), strict=True):
             at_most(dp.hockey_stick(one, two, s), most, atol=1e-13)
             at_most(dp.hockey_stick(two, one, s), most, atol=1e-13)
@@ -120,10 +120,8 @@ def test_adaptive_rounds_stay_below_the_pair(points, factor, rng):
         first = coin(epsilon, t)
         # the best second coin at v has the shift (v + epsilon)/2, v = -loss of the first
         second = [coin(epsilon, np.clip((v + epsilon) / 2, 0, epsilon)) for v in (-t, epsilon - t)]
-        one, two = (
-            np.concatenate([first[i][:, [j]] * second[j][i] for j in (0, 1)], axis=1)
-            for i in (0, 1)
-        )
+        second = np.stack(second, axis=2)
+        one, two = (joint([first[i], second[i]]) for i in (0, 1))
         most = dp.hockey_stick(one, two, 0.0).max()
         at_most(rise * stopping.bounded_range_delta(epsilon, 2, 0.0), most)
 
