@@ -1,5 +1,7 @@
 """The experiments of the page on private learning, on fits whose result is known beforehand."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -28,28 +30,32 @@ def test_the_other_options_of_a_fit_are_those_that_its_bound_proposes(delta):
         assert found == budget | {"steps": min(100, np.ceil(300**2 / sigma**2 / 16))}
 
 
+class Fit:
+    """Publishes what `theta` makes of what it is given, and remembers that."""
+
+    def __init__(self, theta):
+        self.theta, self.given = theta, []
+
+    def __call__(self, x, y, *, epsilon, delta, rng, **more):
+        self.given.append(SimpleNamespace(x=x, y=y, epsilon=epsilon, delta=delta, **more))
+        return erm.PrivateFit(self.theta(self.given[-1]), epsilon, delta, 0.0, None)
+
+
 def test_regrets_of_fits_that_publish_the_optimum_and_zero():
     x, y = rows(200, 3)
-    calls = []
-
-    def published(theta):
-        def fit(a, b, *, regularization, epsilon, delta, rng):
-            calls.append(len(b))
-            return erm.PrivateFit(theta(a, b, regularization), epsilon, delta, 0.0, None)
-
-        return fit
 
     def regrets(theta):
-        rng = np.random.default_rng(5)
-        return erm.regrets(published(theta), x, y, (40, 200), epsilon=1.0, runs=3000, rng=rng)
+        rng, fit = np.random.default_rng(5), Fit(theta)
+        found = erm.regrets(fit, x, y, (40, 200), epsilon=1.0, runs=3000, rng=rng)
+        assert [len(g.y) for g in fit.given] == [40] * 75 + [200] * 25  # 3000/40, and at least 25
+        return found
 
-    best = regrets(lambda a, b, lam: erm.risk_minimum(a, b, regularization=lam))
+    best = regrets(lambda g: erm.risk_minimum(g.x, g.y, regularization=g.regularization))
     holds(np.abs(best) < 1e-12)
-    assert calls == [40] * 75 + [200] * 25  # 3000/40, and at least 25
 
     def check(least):
         order = np.random.default_rng(5).permutation(200)
-        for n, found in zip((40, 200), regrets(lambda a, b, lam: np.zeros(3)), strict=True):
+        for n, found in zip((40, 200), regrets(lambda g: np.zeros(3)), strict=True):
             a, b = x[order[:n]], y[order[:n]]
             lam = erm.best_regularization(n, 3, epsilon=1.0)
             equal(found, np.log(2) - least(a, b, lam), rtol=1e-6)
@@ -93,52 +99,38 @@ def test_the_line_up_of_two_on_a_line_is_right_as_often_as_laplace_noise_lets_it
 def test_rows_that_are_held_out_are_not_learnt_from():
     """The fit says in which direction one row lies that it saw; a quarter was not shown to it."""
     x, y = rows(41, 2)
-    seen = []
-
-    def fit(a, b, *, regularization, epsilon, delta, loss, rng):
-        assert loss is erm.logistic_loss
-        assert regularization == erm.best_regularization(30, 2, epsilon=0.5, delta=1e-6)
-        seen.append((a, b))
-        return erm.PrivateFit(np.array([1.0, -0.3]), epsilon, delta, 0.0, None)
-
+    fit, ridge = Fit(lambda g: [1.0, -0.3]), erm.best_regularization(30, 2, epsilon=0.5, delta=1e-6)
     options = dict(loss=erm.logistic_loss, epsilon=0.5, delta=1e-6)
     found = erm.held_out(fit, x, y, **options, rng=None)
-    assert len(found) == len(seen) == 20 and len({tuple(b) for _, b in seen}) > 10
-    for right, (a, b) in zip(found, seen, strict=True):
-        out = [i for i in range(41) if not (x[i] == a).all(1).any()]
-        assert len(a) == len(b) == 30 and len(out) == 11
-        places = [np.argmax((x == row).all(1)) for row in a]
-        holds(y[places] == b)
+    assert len(found) == len(fit.given) == 20 and len({tuple(g.y) for g in fit.given}) > 10
+    for right, g in zip(found, fit.given, strict=True):
+        assert g.loss is erm.logistic_loss and g.regularization == ridge
+        out = [i for i in range(41) if not (x[i] == g.x).all(1).any()]
+        assert len(g.x) == len(g.y) == 30 and len(out) == 11
+        places = [np.argmax((x == row).all(1)) for row in g.x]
+        holds(y[places] == g.y)
         equal(right, np.mean([(x[i] @ [1.0, -0.3] > 0) == (y[i] > 0) for i in out]))
     equal(erm.held_out(fit, x, y, **options, splits=3, rng=None), found[:3])
 
 
 def test_the_distance_gets_the_points_and_no_labels(monkeypatch):
     x, y = rows(20, 3)
-
-    def fit(a, b, *, steps, epsilon, delta, loss, rng):
-        assert b is None and len(a) == 15
-        assert all(((x * y[:, None]) == row).all(1).any() for row in a)
-        return erm.PrivateFit(a.mean(0), epsilon, delta, 0.0, None)
-
+    fit = Fit(lambda g: g.x.mean(0))
     monkeypatch.setattr(experiments, "noisy_gradient_descent", fit)
     options = dict(loss=erm.distance_loss, epsilon=1.0, delta=1e-6)
-    found = erm.held_out(fit, x, y, **options, splits=2, rng=None)
-    assert found.shape == (2,)
+    assert erm.held_out(fit, x, y, **options, splits=2, rng=None).shape == (2,)
+    for g in fit.given:
+        assert g.y is None and len(g.x) == 15 and g.steps >= 1
+        assert all(((x * y[:, None]) == row).all(1).any() for row in g.x)
 
 
 def test_as_many_trials_and_fits_as_the_page_says():
     x, y = rows(12, 1)
-    rng, fits = np.random.default_rng(1), []
-
-    def fit(a, b, *, regularization, epsilon, delta, rng):
-        fits.append(len(b))
-        return erm.PrivateFit(np.zeros(1), epsilon, delta, 0.0, None)
-
+    rng, fit = np.random.default_rng(1), Fit(lambda g: np.zeros(1))
     (rate,) = erm.line_up(x, y, [0, 1, 2], [1e-3], regularization=0.5, rng=rng)
     assert 0 < rate < 1 and rate * 400 == round(rate * 400)
     erm.regrets(fit, x, y, (3, 8), epsilon=1.0, rng=rng)
-    assert fits == [3] * 2666 + [8] * 1000  # 8,000 rows in all
+    assert [len(g.y) for g in fit.given] == [3] * 2666 + [8] * 1000  # 8,000 rows in all
 
 
 def test_the_noise_of_the_line_up_is_that_of_all_rows_with_the_candidate(monkeypatch):
@@ -160,9 +152,6 @@ def test_the_noise_of_the_line_up_is_that_of_all_rows_with_the_candidate(monkeyp
 
 def test_who_is_on_the_boundary_is_not_classified():
     x, y = rows(20, 3)
-
-    def fit(a, b, *, regularization, epsilon, delta, loss, rng):
-        assert (epsilon, delta) == (1.0, 0.0)  # pure, unless a delta is given
-        return erm.PrivateFit(np.zeros(3), epsilon, delta, 0.0, None)
-
+    fit = Fit(lambda g: np.zeros(3))
     equal(erm.held_out(fit, x, y, loss=erm.logistic_loss, epsilon=1.0, rng=None), 0.0)
+    assert {(g.epsilon, g.delta) for g in fit.given} == {(1.0, 0.0)}  # pure, unless delta is given
