@@ -149,8 +149,9 @@ def report(found):
         lines[0] += f"   ({between})"
     else:
         lines.append(f"epsilon then is {between}")
-    lines += ["", f"epsilon by each theorem, at delta = {found['delta']:.6g}", ""]
     said = [row for row in found["rows"] if row["epsilon"] is not None]
+    title = "epsilon by each theorem," if said else "no theorem gives a finite epsilon"
+    lines += ["", f"{title} at delta = {found['delta']:.6g}", *([""] if said else [])]
     for row in sorted(said, key=lambda row: (row["kind"] == "approximation", row["epsilon"])):
         kind = "   an approximation, not a bound" if row["kind"] == "approximation" else ""
         lines.append(f"  {row['shown']:>10}  {row['name']:<30} {row['claim']}, {row['page']}{kind}")

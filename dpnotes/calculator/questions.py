@@ -25,6 +25,10 @@ from .theorems import table
 
 QUESTIONS = ("epsilon", "delta", "noise", "steps", "rate")
 LARGE_EPSILON = 10.0
+AT_THE_ENDS = {  # of the range of delta: why nothing is calibrated there
+    0: "at 0 Gaussian noise has no finite epsilon, and of other steps the epsilons just add up",
+    1: "at 1 every mechanism meets the target",
+}
 DELTAS = np.geomspace(1e-12, 1e-2, 31)  # of the curve
 
 
@@ -109,7 +113,12 @@ def _target(query, question):
         epsilon = nonnegative("epsilon", scalar("epsilon", _given("epsilon", epsilon)))
     if question != "delta":
         check = probability if question == "epsilon" else open_probability
-        delta = check("delta", scalar("delta", _given("delta", delta)))
+        delta = scalar("delta", _given("delta", delta))
+        if question != "epsilon" and delta in AT_THE_ENDS:
+            raise ValueError(
+                f"delta must be a number in (0, 1), got {delta!r}: {AT_THE_ENDS[delta]}"
+            )
+        delta = check("delta", delta)
     return epsilon, delta
 
 

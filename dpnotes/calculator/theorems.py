@@ -42,9 +42,9 @@ class Case:
         return self.parts[0]
 
     def some_delta(self):
-        """delta > 0, or nothing to say."""
-        if self.delta <= 0:
-            raise NotApplicable("needs δ > 0")
+        """delta between 0 and 1, or nothing to say."""
+        if not 0 < self.delta < 1:
+            raise NotApplicable("needs δ > 0" if self.delta <= 0 else "needs δ < 1")
         return self.delta
 
     def split(self, share):

@@ -243,7 +243,8 @@ BAD = [
     ("delta --sigma 1", "--epsilon"),
     ("delta --sigma 1 --epsilon -1", "epsilon"),
     ("sigma --sigma 1 --epsilon 1 --delta 1e-5", "--sigma"),
-    ("sigma --epsilon 1 --delta 0", "delta"),
+    ("scale --epsilon 1 --delta 0", "delta must be a number in (0, 1), got 0.0: at 0 Gaussian"),
+    ("sigma --epsilon 1 --delta 1", "every mechanism meets the target"),
     ("steps --sigma 1 --steps 3 --epsilon 1 --delta 1e-5", "--steps"),
     ("steps --sigma 0.5 --epsilon 0.3 --delta 1e-9", "steps"),
     ("epsilon --sigma 1 --delta 1e-5 --then", "--sigma, --scale"),
@@ -262,6 +263,7 @@ def test_no_finite_epsilon_is_said_in_words(capsys):
     text = said(capsys, "epsilon --sigma 2 --delta 0")
     assert text.startswith("epsilon = infinite   (no finite epsilon holds at delta = 0)")
     assert "ask at a larger δ" in text and "e+304" not in text and "inf " not in text
+    assert "by each theorem" not in text
 
 
 def test_a_reader_who_has_seen_enough_is_no_error():
@@ -334,6 +336,7 @@ SILENT = [  # a run, delta, the claims that say nothing of it
     ("mixed", 1e-6, f"{OTHER_NOISE} {WHOLE_STEPS} X-optimal F-3.20 T-18"),
     ("pure", 0.0, f"{LEAK} {OWN}"),
     ("whole", 0.0, f"{LEAK} {OWN} X-dominating-pair X-optimal T-10"),
+    ("whole", 1.0, f"A-rdp-to-dp U-zcdp-to-dp {OTHER_NOISE} {WHOLE_STEPS} {OWN}"),
 ]
 
 
