@@ -71,19 +71,17 @@ def test_names_of_canvas(tmp_path):
 
 
 def test_names_of_moodle(tmp_path):
+    """With names and without."""
     put(tmp_path / "Jane Doe_1234_assignsubmission_file_" / "laplace.ipynb")
     put(tmp_path / "Zoë Ü_1235_assignsubmission_file_laplace.ipynb")
+    for number in (1236, 1237):
+        put(tmp_path / f"Participant_{number}_assignsubmission_file_" / "laplace.ipynb")
     assert found(tmp_path) == {
         "Jane Doe": ("laplace.ipynb", []),
+        "Participant 1236": ("laplace.ipynb", []),
+        "Participant 1237": ("laplace.ipynb", []),
         "Zoë Ü": ("Zoë Ü_1235_assignsubmission_file_laplace.ipynb", []),
     }
-
-
-def test_moodle_without_names(tmp_path):
-    for number in (1234, 1235):
-        put(tmp_path / f"Participant_{number}_assignsubmission_file_" / "laplace.ipynb")
-    expected = {f"Participant {number}": ("laplace.ipynb", []) for number in (1234, 1235)}
-    assert found(tmp_path) == expected
 
 
 def test_other_formats_are_read(tmp_path, master):
