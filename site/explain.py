@@ -18,7 +18,8 @@ class LinkTerms(SphinxPostTransform):
     default_priority = 7
 
     def run(self, **kwargs):
-        terms = terms_of(self.env)
+        known = self.env.get_domain("std").objects
+        terms = {name.lower(): place for (kind, name), place in known.items() if kind == "term"}
         if not terms or self.env.docname not in chapters(self.env):
             return
         words = "|".join(map(re.escape, sorted(terms, key=len, reverse=True)))
@@ -40,12 +41,6 @@ class LinkTerms(SphinxPostTransform):
                 end = match.end()
         if parts:
             text.parent.replace(text, [*parts, nodes.Text(text[end:])])
-
-
-def terms_of(env):
-    """The words of the glossary, in small letters: where each one is explained."""
-    known = env.get_domain("std").objects
-    return {name.lower(): place for (kind, name), place in known.items() if kind == "term"}
 
 
 def is_prose(text):

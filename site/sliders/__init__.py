@@ -90,16 +90,8 @@ def drawing(spec, look):
 
 def key(look):
     """What the lines, areas and dots are called."""
-    return (
-        '<ul class="dpn-slider-key">'
-        + "".join(map(entry, sorted(look["key"], key=by_kind)))
-        + "</ul>"
-    )
-
-
-def by_kind(mark):
-    """Lines, then areas and dots."""
-    return mark["kind"] not in ("line", "rule")
+    lines_first = sorted(look["key"], key=lambda mark: mark["kind"] not in ("line", "rule"))
+    return f'<ul class="dpn-slider-key">{"".join(map(entry, lines_first))}</ul>'
 
 
 def entry(mark):
@@ -112,11 +104,8 @@ def entry(mark):
         "dots": f'<circle cx="13" cy="6" r="{mark.get("size", 4.5)}"'
         f' style="fill: {mark["color"]}"/>',
     }.get(mark["kind"], f'<path d="M0 6H26" style="fill: none; {ink}{dash}"/>')
-    drawn = (
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 26 12" width="26" height="12"'
-        ' aria-hidden="true">'
-        f"{sample}</svg>"
-    )
+    box = 'viewBox="0 0 26 12" width="26" height="12" aria-hidden="true"'
+    drawn = f'<svg xmlns="http://www.w3.org/2000/svg" {box}>{sample}</svg>'
     name = re.sub(r"\^(\w)", r"<sup>\1</sup>", html.escape(mark["label"]))
     name = re.sub(r"_(\w)", r"<sub>\1</sub>", name)
     return f"<li>{drawn}<span>{name}</span></li>"
