@@ -7,11 +7,13 @@ touched, and what it replaced, as a table that `marks` merges with those of othe
 import html
 import json
 import shutil
+from pathlib import Path
 
 from . import rendering
 from .files import plain, write
 
 PICTURES = "by-hand/pictures"  # in the folder of results
+MACROS = Path(__file__).resolve().parents[2] / "site" / "macros.json"
 MARKS = ("### BEGIN SOLUTION", "### END SOLUTION")
 PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -29,6 +31,8 @@ nav {{ position: sticky; top: 0; background: white; padding: .4rem 0 }}</style>
 <label>as <input id="who" size="10" placeholder="your name"></label>
 <button type="button" id="save">Save my marks</button>: put the file into the folder
 <code>by-hand</code> and run the command again. <output id="left"></output></nav>
+<p id="bare" hidden>Formulas stand here as TeX: KaTeX is not in the folder <code>by-hand/katex</code>.
+It comes with <code>npm ci</code> in the book's folder; then run the command again.</p>
 <div class="rubric"><h2>Rubric and model answer</h2>{rubric}</div>
 {answers}
 <script>
@@ -73,7 +77,8 @@ document.getElementById("save").addEventListener("click", () => {{
 }});
 addEventListener("load", () => document.querySelectorAll(".math").forEach((box) => window.katex &&
   katex.render(box.textContent, box, {{displayMode: box.classList.contains("block"),
-    throwOnError: false, maxExpand: 200, maxSize: 20, trust: false}})));
+    macros: {macros}, throwOnError: false, maxExpand: 200, maxSize: 20, trust: false}})));
+addEventListener("load", () => document.getElementById("bare").hidden = !!window.katex);
 show();
 </script>
 </html>
@@ -116,6 +121,7 @@ def script_data(value):
 
 def page(master, q, results):
     """All answers to one question."""
+    groups = json.loads(MACROS.read_text(encoding="utf-8")).values()
     given = [
         ["" if r["points"][q.id] is None else f"{r['points'][q.id]:g}", r["comments"].get(q.id, "")]
         for r in results
@@ -124,6 +130,7 @@ def page(master, q, results):
         title=f"Question {q.id}, {q.points:g} points", rubric=model_answer(q),
         students=script_data([plain(r["student"]) for r in results]), given=script_data(given),
         key=script_data(f"{master.name}-{q.id}"), points=f"{q.points:g}",
+        macros=script_data({name: body for group in groups for name, body in group.items()}),
         question=script_data(q.id), answers="\n".join(section(q, r) for r in results),
     )  # fmt: skip
 

@@ -24,6 +24,7 @@ const set = ([kind, text]) => katex.renderToString(text,
   {output: "mathml", displayMode: kind === "block", throwOnError: false});
 console.log(JSON.stringify(given.map(set)));
 """
+PRICE = re.compile(r"(?<![\\$])\$(?=\d[^$\n]* \$\d)")  # costs $5, not $6
 SECONDS = 5  # of processor time for one answer
 LARGEST = 2_000_000  # characters of HTML
 PLAIN = 50_000  # characters that are shown where the text could not be typeset
@@ -31,7 +32,7 @@ PLAIN = 50_000  # characters that are shown where the text could not be typeset
 
 def markdown(text):
     reader = MarkdownIt("js-default", {"html": False}).use(dollarmath_plugin, double_inline=True)
-    return reader.disable(["image", "link", "autolink"]).render(text)
+    return reader.disable(["image", "link", "autolink"]).render(PRICE.sub(r"\\$", text))
 
 
 def answer(text, question):

@@ -6,6 +6,7 @@ import { make } from "./view.js";
 
 const STATIC = new URL("../_static/katex/", import.meta.url);
 const RULES = { double_inline: true };
+const PRICE = /(?<![\\$])\$(?=\d[^$\n]* \$\d)/g; // costs $5, not $6
 const MISSING =
   "What typesets formulas could not be loaded: they stand here as TeX. Without network, try later.";
 const BARE = "TeX outside of dollar signs stays as it is: put $$ before \\begin and after \\end.";
@@ -64,7 +65,7 @@ export async function preview(box, text) {
   }
   let shown;
   try {
-    shown = make("div", { innerHTML: (await reader()).render(text) });
+    shown = make("div", { innerHTML: (await reader()).render(text.replace(PRICE, "\\$$")) });
   } catch {
     box.dataset.state = "trouble";
     return box.replaceChildren(line("The preview could not be loaded. Your text is kept."));

@@ -4,11 +4,12 @@ import base64
 import csv
 import json
 import os
+import shutil
 from types import SimpleNamespace
 
 import pytest
 
-from assignments.grader import by_hand, judge, report, run, sandbox
+from assignments.grader import by_hand, judge, rendering, report, run, sandbox
 from assignments.grader.check import solved
 from machine import new_tab
 
@@ -70,6 +71,20 @@ def test_answers_are_split_among_people(tab, tmp_path):
     shown = [box.text_content()[:9] for box in tab.locator("section:visible").all()]
     assert shown == ["student 1", "student 4"]
     assert tab.text_content("#left") == "2 left"
+
+
+def test_formulas_have_the_books_commands_and_without_katex_the_page_says_so(tab, tmp_path):
+    text, flags = rendering.answer(r"$\E X$ costs $5, not $6; let $2 < x$ and $3 < y$", "2a")
+    given = judge.result("ada", [], points={"2a": None}, answers={"2a": text}, comments={})
+    by_hand.pages(tmp_path, MASTER, [given])
+    tab.goto(f"file://{tmp_path}/by-hand/2a.html")
+    shown = tab.locator("section > p").first
+    assert "costs $5, not $6; let" in shown.inner_text() and not flags
+    assert shown.locator(".katex").count() == 3 and "cc0000" not in shown.inner_html()
+    assert tab.locator("#bare").is_hidden()
+    shutil.rmtree(tmp_path / "by-hand" / "katex")
+    tab.reload()
+    assert tab.locator("#bare").is_visible()
 
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="  # noqa: E501
