@@ -119,16 +119,13 @@ def test_every_row_lands_on_the_grid():
             dp.to_grid([0.5], lower=lower, upper=upper, grid=1.0)
     ends = dp.to_grid([-np.inf, np.inf], lower=-near, upper=near, grid=1.0)
     assert ends.tolist() == [-(2**53) + 1, 2**53 - 1]
-    for wrong in ("x", [1j], [[1.0], [2.0, 3.0]]):
-        with pytest.raises(ValueError, match="^values must"):
-            dp.to_grid(wrong, lower=0, upper=1, grid=0.5)
 
 
 def test_what_is_no_plain_array_of_numbers_is_refused_by_every_mechanism():
     """A mask, or what stands behind bytes, would be lost without a word."""
     masked = np.ma.masked_array([1, 0], [True, False])
-    odd = (masked, [masked, masked], np.ma.masked, b"1", [b"1"], bytearray(b"1"), memoryview(b"11"))
-    odd += "1", ["1"], 1j, np.array([1j]), np.array(["2026-01-01"], dtype="M8[D]")
+    odd = [masked, [masked, masked], np.ma.masked, b"1", [b"1"], bytearray(b"1"), memoryview(b"11")]
+    odd += ["1", ["1"], 1j, np.array([1j]), np.array(["2026-01-01"], dtype="M8[D]"), [[1], [2, 3]]]
     grid = dict(lower=0, upper=1, grid=0.5)
     for call, name in (
         (lambda v: dp.laplace_mechanism(v, rng=rng()), "value"),

@@ -1,7 +1,6 @@
 """The private fits: the noise that they add seed by seed, against scikit-learn, refusals."""
 
 from dataclasses import replace
-from importlib.util import module_from_spec, spec_from_file_location
 from itertools import islice
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.svm import LinearSVC
 import dpnotes as dp
 from dpnotes.chapters import erm
 from dpnotes.chapters.erm import surveys
-from machine import ROOT
+from machine import module_at
 
 
 def breast_cancer():
@@ -25,20 +24,14 @@ def breast_cancer():
 def test_optima_agree_with_scikit_learn(ridge):
     x, y = breast_cancer()
     n = len(y)
-    theirs = LogisticRegression(C=1 / (n * ridge), fit_intercept=False, tol=1e-10, max_iter=10_000)
+    exact = dict(fit_intercept=False, tol=1e-10)
+    theirs = LogisticRegression(C=1 / (n * ridge), **exact, max_iter=10_000)
     ours = erm.risk_minimum(x, y, regularization=ridge)
     assert ours == pytest.approx(theirs.fit(x, y).coef_[0], rel=1e-5, abs=1e-6)
     theirs = Ridge(alpha=n * ridge / 2, fit_intercept=False).fit(x, y)
     ours = erm.risk_minimum(x, y, loss=erm.squared_loss, regularization=ridge)
     assert ours == pytest.approx(theirs.coef_, rel=1e-6, abs=1e-9)
-    theirs = LinearSVC(
-        C=1 / (n * ridge),
-        loss="hinge",
-        fit_intercept=False,
-        tol=1e-10,
-        max_iter=10**6,
-        random_state=0,
-    )
+    theirs = LinearSVC(C=1 / (n * ridge), loss="hinge", **exact, max_iter=10**6, random_state=0)
     ours, alpha = erm.svm_minimum(x, y, regularization=ridge)
     assert ours == pytest.approx(theirs.fit(x, y).coef_[0], rel=1e-3, abs=1e-3)
     assert ours == pytest.approx(alpha * y @ x / (n * ridge), rel=1e-6, abs=1e-9)
@@ -236,9 +229,7 @@ def test_codes_reach_from_one_end_to_the_other_and_no_row_beyond():
 
 def test_the_page_shows_what_the_bench_measures(monkeypatch):
     """Two numbers of the page's table once more, by the functions that wrote them."""
-    spec = spec_from_file_location("bench_erm", ROOT / "bench" / "erm.py")
-    bench = module_from_spec(spec)
-    spec.loader.exec_module(bench)
+    bench = module_at("bench/erm.py")
     monkeypatch.setattr(bench, "BUDGETS", ((1.0, 0.0),))
     splits = list(bench.split(*surveys.voters()))
     for name, found in islice(bench.ours(dp, splits), 2):
