@@ -16,6 +16,7 @@ from ..checks import Function, NonnegativeNumber, OpenProbabilityNumber, checked
 from .privacy_loss import PrivacyLoss
 
 NEAR, SAME = 0.02, 1e-13  # tolerances of log x: of the rough root, and of the root
+SLACK = 4e-13, 1e-6  # the least and the largest tolerance of log delta
 LEAST, FAR = 1e-16, 1e3  # the least excess; and what stands for -log 0
 
 
@@ -24,7 +25,8 @@ def calibrate(family: Function, epsilon: NonnegativeNumber, delta: OpenProbabili
     """The parameter x at which ``family(x)`` just is (epsilon, delta)-DP.
 
     ``family`` maps a number x > 0 to a PrivacyLoss, and is monotone. The answer meets the target.
-    To 1e-12, for smooth families, it is the smallest such x if more of it costs less (noise:
+    To 1e-12, or to the width of the interval of delta, it is the smallest such x if more of it
+    costs less (noise:
     ``lambda s: gaussian(sigma=s)``), and the largest if more of it costs more (a rate:
     ``lambda r: subsample(gaussian(1.0), r).compose(1000)``). It is the largest whole number, an
     int, if the family refuses fractions (steps: ``lambda k: gaussian(9.0).compose(k)``).
@@ -41,17 +43,24 @@ def calibrate(family: Function, epsilon: NonnegativeNumber, delta: OpenProbabili
             return asked(x)
 
     @cache
+    def interval(x):
+        return asked(x).delta_interval(epsilon)
+
     def excess(x):
-        found = asked(x).delta_interval(epsilon)[1]
-        share = (log(found) if found > 0 else -FAR) - target
-        return max(share, LEAST) if found > delta else min(share, 0.0)  # logarithms are rounded
+        high = interval(x)[1]
+        share = (log(high) if high > 0 else -FAR) - target
+        return max(share, LEAST) if high > delta else min(share, 0.0)  # logarithms are rounded
+
+    def slack(x):  # half of the width of the interval
+        low, high = interval(x)
+        return min(max(SLACK[0], log(high / low) / 2), SLACK[1]) if low > 0 else SLACK[1]
 
     @cache
     def rough(x):
         return max(asked(x)._roughly(epsilon), -FAR) - target
 
     def root(place):
-        return place(_root_near(lambda t: excess(place(t)), lambda t: rough(place(t))))
+        return place(_root_near(*(lambda t, f=f: f(place(t)) for f in (excess, slack, rough))))
 
     if served(1.5) is None and served(2) is not None:  # a number of steps
         return root(lambda t: round(exp(-t)))
@@ -60,23 +69,23 @@ def calibrate(family: Function, epsilon: NonnegativeNumber, delta: OpenProbabili
     return root(lambda t: exp(-t))
 
 
-def _root_near(excess, rough):
-    """The root of ``excess``, from that of ``rough`` on."""
+def _root_near(excess, slack, rough):
+    """The root of ``excess``, to within its slack, from that of ``rough`` on."""
     try:
         near = optimize().brentq(rough, *_bracket(rough, 0.0, log(2)), xtol=NEAR)
-        fall = rough(near) - rough(near + NEAR)  # says how far the root of ``excess`` may be
-        step = min(1.5 * NEAR, 1.2 * NEAR * abs(excess(near)) / max(fall, LEAST) + 1e-9)
+        fall = max(rough(near) - rough(near + NEAR), LEAST)  # says how far the root may be
+        step = NEAR * min(1.5, 1.2 * abs(excess(near)) / min(fall, 4.0)) + 1e-9
     except ValueError:  # the saddle point is of no help
         near, step = 0.0, 1.0
     low, high = _bracket(excess, near, step)
 
-    def beyond(t):  # 0 where delta is met to within SAME
-        found = excess(t) + SAME
-        return found if abs(found) > SAME else 0.0
+    def beyond(t):  # 0 where delta is met, but by no more than the width of its interval
+        found = excess(t) + slack(t)
+        return min(max(found, -1.0), 1.0) if abs(found) > slack(t) else 0.0
 
-    at = optimize().brentq(beyond, low, high, xtol=SAME)
-    while excess(at) > 0:
-        at += SAME * (1 + abs(at))
+    at, step = optimize().brentq(beyond, low, high, xtol=SAME), SAME
+    while excess(at) > 0 and at < high:
+        at, step = at + step * (1 + abs(at)), 2 * step
     return min(at, high)
 
 

@@ -190,7 +190,7 @@ class Direction:
         good[middle] = True
         if tail is not None:
             rounding = 4 * EPS * (np.abs(target) + (self.infinite + delta) / rest)[good]
-            found = epsilon[good], slope[good], side
+            found = epsilon[good], slope[good], error[good], side
             low = certain_end(tail, target[good] + side * rounding, *found, -1)
             high = certain_end(tail, target[good] - side * rounding, *found, 1)
             answer[:, good] = low, np.clip(epsilon[good], low, high), high
@@ -240,29 +240,36 @@ def solve(tail, target, start, side, middle, last):
     """
     epsilon = np.full(len(target), min(max(float(start), 0.0), last))
     low, high = np.zeros(len(target)), np.full(len(target), last)
-    log_tail, _, below, above = tail.sums(low)
+    log_tail, _, below, above = tail.sums(np.zeros(1))
     none = (below + above < 1) & (side * (log_tail - target) <= 0)  # no e > 0 is needed
+    slope, error = np.empty((2, len(target)))
+    left = np.arange(len(target))
     for _ in range(100):
-        log_tail, slope, below, above = tail.sums(epsilon)
-        error = below + above
-        off = np.where(error < 1, side * (log_tail - target), -side * inf)  # > 0: e is too small
-        low, high = np.where(off >= 0, epsilon, low), np.where(off <= 0, epsilon, high)
-        step = off / np.maximum(slope, 1e-300)
-        moved, half = epsilon + step, np.where(high < inf, (low + high) / 2, 4 * epsilon + 1)
-        inside = (moved > low) & (moved < high) & (slope > 0) & np.isfinite(moved)
-        done = (np.abs(step) <= 4 * EPS * epsilon + 0.02 * error / slope) & (slope > 0)
-        done |= (high < inf) & (high - low <= 4 * EPS * high)
-        epsilon = np.where(done, epsilon, np.where(inside, moved, half))
-        if np.all(done | (error > WORSE * max(error[middle], SHARP))) and done[middle]:
-            break
+        e = epsilon[left]
+        log_tail, slope[left], below, above = tail.sums(e)
+        error[left] = below + above
+        off = np.where(error[left] < 1, side * (log_tail - target[left]), -side * inf)
+        low[left] = np.where(off >= 0, e, low[left])  # off > 0: e is too small
+        high[left] = np.where(off <= 0, e, high[left])
+        steep, first, past = slope[left], low[left], high[left]
+        step = off / np.maximum(steep, 1e-300)
+        moved, half = e + step, np.where(past < inf, (first + past) / 2, 4 * e + 1)
+        inside = (moved > first) & (moved < past) & (steep > 0) & np.isfinite(moved)
+        done = (np.abs(step) <= 4 * EPS * e + 0.02 * error[left] / steep) & (steep > 0)
+        done |= (past < inf) & (past - first <= 4 * EPS * past)
+        epsilon[left] = np.where(done, e, np.where(inside, moved, half))
+        left = left[~done]
+        if middle not in left:
+            left = left[error[left] <= WORSE * max(error[middle], SHARP)]
+            if not len(left):
+                break
     return np.where(none, 0.0, epsilon), slope, error
 
 
-def certain_end(tail, target, epsilon, slope, side, way):
+def certain_end(tail, target, epsilon, slope, error, side, way):
     """A point that is certainly beyond the root (way 1) or before it (-1), by the tail's bounds on
     its error; infinity or 0 where none is found."""
-    _, _, below, above = tail.sums(epsilon)
-    pad = 1.1 * (below + above) / np.maximum(slope, 1e-300) + 8 * EPS * np.abs(epsilon) + 1e-300
+    pad = 1.1 * error / np.maximum(slope, 1e-300) + 8 * EPS * np.abs(epsilon) + 1e-300
     for _ in range(60):
         end = epsilon + way * pad
         log_tail, _, below, above = tail.sums(end)

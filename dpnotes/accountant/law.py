@@ -1,11 +1,11 @@
 """The privacy loss of one step, L = log p(X)/q(X) with X ~ p, as a quadrature rule.
 
-Each kind of step says two things about M(z) = E exp(zL), beside ``work`` (how many losses a line
-needs), ``tilt_limit``, and where its own differs what ``Step`` says of all kinds:
+Each kind of step says two things about M(z) = E exp(zL), beside ``size`` (how many losses its rule
+has), ``tilt_limit``, and where its own differs what ``Step`` says of all kinds:
 
 ``rule(c, band)``
-    finitely many losses and log probabilities whose sum is M(z) at Re z = c, 0 <= Im z <= band
-    (complex ones, where a contour was moved), and with band = 0 at all real z from -1 to c;
+    finitely many losses and log probabilities whose sum is M(z) at Re z = c, 0 <= Im z <= band,
+    and with band = 0 at all real z from -1 to c;
 ``falls(c)``
     a function of a height: a bound on log(abs(M(c + iy)) / M(c)) for all y from there on.
 
@@ -25,6 +25,8 @@ from ..numerics import log1p_complex, mean_excess
 EPS = 2.0**-52
 LIGHT = 1e-40  # outcomes of less than this share of the largest tilted one are left out of a line
 BLOCK = 2_000_000  # entries of the largest matrix that is held at once
+FEW, MOST = 300_000, 300_000  # nodes times losses that need no transform; losses of a line
+TERMS, FOURIER = 22, 64  # of its series; its round-off in EPS, more than 5 (4 + log2 of 2^18 / 2)
 LONG = 4000  # with more losses than this, K is computed for one tilt at a time
 
 
@@ -38,12 +40,40 @@ class Rule(NamedTuple):
     lost: float = 0.0
 
 
-def phase_sums(weights, loss, h, count):
-    """The sums of weights (exp(iy loss) - 1) at y = 0, h, ..., (count - 1) h.
+def phase_sums(weights, loss, h, count, room):
+    """The sums of weights (exp(iy loss) - 1) at y = 0, h, ..., (count - 1) h; and how much weight
+    went through a Fourier transform, which is fast, but errs where y is small, too. Those are the
+    largest losses, of a weight of at most ``room``."""
+    if len(loss) * count < FEW:
+        return _direct_sums(weights, loss, h, count), 0.0
+    far = len(loss)
+    if room < 1:
+        order = np.argsort(-abs(loss))
+        weights, loss = weights[order], loss[order]
+        far = int(np.searchsorted(np.cumsum(weights), room))
+    total, moved = _direct_sums(weights[far:], loss[far:], h, count), float(weights[:far].sum())
+    return total + _fourier_sums(weights[:far], loss[:far], h, count) - moved, moved
 
-    With y = coarse + fine, e^(ia) e^(ib) - 1 = AB + A + B for A = e^(ia) - 1, B = e^(ib) - 1: the
-    turns of a square grid are two thin matrices, and their product.
-    """
+
+def _fourier_sums(weights, loss, h, count):
+    """The sums of weights exp(iy loss): each loss is moved to the next multiple of a spacing, by x
+    spacings, and exp(iyx) is its series. With y up to half of the transform's period, its terms are
+    at most (pi/2)^n / n!."""
+    size = 2 ** (2 * count - 1).bit_length()
+    place = loss * (h * size / (2 * np.pi))
+    cell = np.rint(place)
+    x, cell, power, total = place - cell, cell.astype(np.int64) % size, 1.0, 0.0
+    for n in range(TERMS):
+        total += power * np.conj(np.fft.rfft(np.bincount(cell, weights, size))[:count])
+        weights = weights * x
+        power = power * (2j * np.pi / size / (n + 1)) * np.arange(count)
+    return total
+
+
+def _direct_sums(weights, loss, h, count):
+    """The sums of weights (exp(iy loss) - 1). With y = coarse + fine, e^(ia) e^(ib) - 1 =
+    AB + A + B for A = e^(ia) - 1, B = e^(ib) - 1: the turns of a square grid are two thin matrices,
+    and their product."""
     width = isqrt(count - 1) + 1
     rows = -(-count // width)
     total = np.zeros((rows, width), dtype=complex)
@@ -57,13 +87,10 @@ def phase_sums(weights, loss, h, count):
 
 
 def _exp_minus_1(angle):
-    """exp(i angle) - 1, also of complex angles."""
+    """exp(i angle) - 1."""
     found = np.empty(angle.shape, dtype=complex)
-    found.real = -2 * np.sin(angle.real / 2) ** 2
-    found.imag = np.sin(angle.real)
-    if np.iscomplexobj(angle):
-        found *= np.exp(-angle.imag)
-        found += np.expm1(-angle.imag)
+    found.real = -2 * np.sin(angle / 2) ** 2
+    found.imag = np.sin(angle)
     return found
 
 
@@ -128,8 +155,16 @@ class Step:
         noise = terms @ (sizes + abs(tilted)) + abs(c) * (first @ (sizes + abs(loss)))
         return float(np.log1p(rise)), EPS * (float(noise) + 8 * abs(rise)) / (1 + rise)
 
-    def along(self, c, h, count):
-        """K(c + iy) - K(c) at y = 0, h, ..., (count - 1) h, and a bound on its round-off.
+    def work(self, c, h, count, room):
+        """About how many products ``along`` needs: 50 a loss and 300 a node for the transform, and
+        those of the losses that its room leaves out."""
+        losses = self.size(c, h * (count - 1))
+        products = 50 * losses + 300 * count + max(0.0, 1 - room) * losses * count / 4
+        return products if losses <= MOST else inf
+
+    def along(self, c, h, count, room=0.0):
+        """K(c + iy) - K(c) at y = 0, h, ..., (count - 1) h, and a bound on its round-off, which
+        grows with ``room`` (``phase_sums``).
 
         Each probability is off by EPS times the size of its exponent, each angle y L by 5 EPS of
         itself; all are taken to err in the same direction.
@@ -140,10 +175,11 @@ class Step:
         heavy = abs(weights) > LIGHT
         loss, weights = loss[heavy], weights[heavy] / weights.sum()
         sizes = abs(weights) * (8 + abs(log_p[heavy]) + abs(c * loss))
-        value = log1p_complex(phase_sums(weights, loss, h, count))
+        value, moved = phase_sums(weights, loss, h, count, room)
+        value = log1p_complex(value)
         y = h * np.arange(count)
         most = 2 * float(sizes.sum()) + 5 * y * float(abs(weights) @ abs(loss))
-        noise = EPS * np.minimum(y * float(sizes @ abs(loss)), most)
+        noise = EPS * (np.minimum(y * float(sizes @ abs(loss)), most) + FOURIER * moved)
         return value, noise * np.exp(-np.maximum(value.real, -700.0))
 
 
@@ -167,10 +203,10 @@ class Gaussian(Step):
         value = 0.5 * self.mu**2 * c * (c + 1)
         return value, 4 * EPS * abs(value)
 
-    def work(self, c, band):
-        return 1
+    def work(self, c, h, count, room):
+        return 10 * count
 
-    def along(self, c, h, count):
+    def along(self, c, h, count, room=0.0):
         y = h * np.arange(count)
         value = self.mu**2 * (-0.5 * y * y + 1j * (c + 0.5) * y)
         return value, 4 * EPS * abs(value)
@@ -204,7 +240,11 @@ class Finite(Step):
 
     def flipped(self):
         loss, log_p = self.arrays
-        return Finite(tuple(-loss[::-1]), tuple((log_p - loss)[::-1]), self.lost, self.infinite)
+        other, room = (log_p - loss)[::-1], 4 * EPS * (1 + abs(log_p) + abs(loss))
+        same = self.lost == self.infinite and np.array_equal(loss, -loss[::-1])
+        if same and np.all(abs(other - log_p) <= room):  # its own reverse, up to round-off
+            return self
+        return Finite(tuple(-loss[::-1]), tuple(other), self.lost, self.infinite)
 
     def top(self):
         return self.losses[-1]
@@ -219,7 +259,7 @@ class Finite(Step):
     def rule(self, c, band):
         return Rule(*self.arrays, self.infinite, self.lost)
 
-    def work(self, c, band):
+    def size(self, c, band):
         loss, log_p = self.arrays
         terms = log_p + c * loss
         return int(np.count_nonzero(terms > terms.max() + log(LIGHT)))

@@ -34,8 +34,9 @@ from .tilts import Tilts, cumulant, log_kernel
 
 TOLERANCE, ENOUGH = 1e-14, 1e-10  # relative errors: aliases and cut; the cut of a pinched line
 NODES = 300_000  # most nodes of a line
-WORK, LATTICE_WORK = 300_000_000, 1_000_000_000  # most nodes times losses; the same on a lattice
-PINCHED, PINCHED_WORK = 60_000, 200_000_000  # with a pinch: fewer nodes where each is dear
+PINCHED = 60_000  # with a pinch
+ROOM, PINCHED_ROOM = 2.0, 100.0  # weight of all rounds that may go through a Fourier transform
+WORK = 1_000_000_000  # most products of a line
 HEIGHTS = 1.15 ** np.arange(200)
 
 
@@ -66,8 +67,8 @@ class Line:
         self.round_off = round_off + EPS * (16 + 8 * abs(self.cumulant))
         sizes = np.abs(self.kernels)
         width = isqrt(len(self.y) - 1) + 1
-        padding = (0, 0), (0, -len(self.y) % width)
-        self._square = np.pad(self.kernels, padding).reshape(len(self.kernels), -1, width)
+        self._square = np.zeros((len(sizes), -(-len(self.y) // width), width), dtype=complex)
+        self._square.reshape(len(sizes), -1)[:, : len(self.y)] = self.kernels
         self._sizes = np.array([sizes @ (self.noise + 10 * EPS), 2 * EPS * (sizes @ self.y)])
 
     def sums(self, epsilon):
@@ -200,28 +201,28 @@ def line(tilts, start):
     grid = common_lattice(parts)
     if grid:
         count = ceil(period / grid[1])
-        if count <= NODES and count * _work(parts, c, pi / grid[1]) <= LATTICE_WORK:
+        if count <= NODES and _work(parts, c, 2 * pi / (count * grid[1]), count // 2 + 1) <= WORK:
             return _lattice_line(tilts, c, count | 1, rivals, grid)
     step = 2 * pi / period
     log_room = start[2] - (value - c * start[1]) + log(TOLERANCE)
     height, log_cut = fall(parts, c, variance, log_room, NODES * step)
     if height is not None:
         count = ceil(height / step) + 1
-        if count * _work(parts, c, step * (count - 1)) <= WORK:
+        if _work(parts, c, step, count) <= WORK:
             return _plain_line(tilts, parts, c, period, count, rivals, log_cut, 0.0)
     return _pinched(tilts, c, period, rivals, log_room)
 
 
-def _work(parts, c, height):
-    """How many losses a node of a line of this height needs."""
-    return sum(step.work(c, height) for step, _ in parts)
+def _work(parts, c, step, count, room=ROOM):
+    """About how many products the nodes need."""
+    return sum(part.work(c, step, count, room / k) for part, k in parts)
 
 
 def _pinched(tilts, c, period, rivals, log_room):
     """With a pinch that makes M fall as far as so many nodes reach."""
     step, count = 2 * pi / period, PINCHED
-    while count * _work(tilts.parts, c, count * step) > PINCHED_WORK:
-        count //= 2
+    while _work(tilts.parts, c, step, count, PINCHED_ROOM) > WORK:
+        count = count * 3 // 4
         if count < 100:
             return None
     height = count * step
@@ -234,11 +235,11 @@ def _pinched(tilts, c, period, rivals, log_room):
     return _plain_line(tilts, parts, c, period, count + 1, rivals, log_cut, eta)
 
 
-def _integrand(parts, c, h, count):
+def _integrand(parts, c, h, count, room=ROOM):
     """z, M(z)/M(c) with half of the first, and its round-off, at the nodes c, c + ih, ..."""
     shape, noise = np.zeros(count, dtype=complex), np.zeros(count)
     for step, k in parts:
-        value, error = step.along(c, h, count)
+        value, error = step.along(c, h, count, room / k)
         shape += k * value
         noise += k * np.log1p(error)  # of M to the k-th power
     value = np.exp(shape)
@@ -247,7 +248,8 @@ def _integrand(parts, c, h, count):
 
 
 def _plain_line(tilts, parts, c, period, count, rivals, log_cut, pinch):
-    z, value, noise = _integrand(parts, c, 2 * pi / period, count)
+    room = PINCHED_ROOM if pinch else ROOM
+    z, value, noise = _integrand(parts, c, 2 * pi / period, count, room)
     steep = tilts.side * value / (z + 1)
     kernels = np.array([steep / z, steep, value] if pinch else [steep / z, steep])
     return Line(tilts, parts, z, period, 1 / period, kernels, noise, rivals, log_cut, None, pinch)

@@ -146,7 +146,9 @@ def subsample(loss: PrivacyLoss, rate: ProbabilityNumber) -> PrivacyLoss:
 
 def _on_a_sample(loss, rate, pair):
     """One step with ``pair`` applied to its laws, unless the rate is 0 or 1."""
-    step = _one_step(loss)
+    if len(loss._parts) != 1 or loss._parts[0][1] != 1:
+        raise ValueError(f"loss must be one step (subsample, then compose), got {loss!r}")
+    step = loss._parts[0][0]
     if rate == 1:
         return loss
     if rate == 0:
@@ -157,17 +159,9 @@ def _on_a_sample(loss, rate, pair):
     return PrivacyLoss([(pair(step, rate), 1)])
 
 
-def _one_step(loss):
-    if len(loss._parts) != 1 or loss._parts[0][1] != 1:
-        raise ValueError(f"loss must be one step (subsample, then compose), got {loss!r}")
-    return loss._parts[0][0]
-
-
 def _sampled(step, rate):
     if isinstance(step, Symmetrised):
-        raise ValueError(
-            f"loss must not be a step that is sampled under substitution, got {step!r}"
-        )
+        raise ValueError(f"loss must not be sampled under substitution already, got {step!r}")
     if isinstance(step, Gaussian):
         return SampledGaussian(1 / step.mu, rate)
     if isinstance(step, (SampledGaussian, Laplace)):
@@ -197,7 +191,6 @@ def subsample_substitution(loss: PrivacyLoss, rate: ProbabilityNumber) -> Privac
     attained at fixed size in one round. Served: a step of Gaussian noise, the rates of
     ``subsample``.
     """
-    step = _one_step(loss)
-    if not isinstance(step, Gaussian):
+    if not loss.gaussian_mu:
         raise ValueError(f"loss must be a step of Gaussian noise, got {loss!r}")
     return _on_a_sample(loss, rate, lambda step, rate: Symmetrised(1 / step.mu, rate))

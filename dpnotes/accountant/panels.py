@@ -12,7 +12,7 @@ sigmoid minus a line, or a sigmoid plus a constant, so g has at most two local m
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import erf, exp, inf, log, pi, sqrt
+from math import erf, exp, expm1, inf, log, pi, sqrt
 
 import numpy as np
 
@@ -79,10 +79,14 @@ class Laplace(Step):
     def _slope(self, u):
         return float(self.rate * np.exp(u - mixed_loss(u, self.rate)))
 
-    def work(self, c, band):
-        if self.rate == 1 and band * self.end > LATE:
-            return 4
+    def size(self, c, band):
         return 16 * len(self.edges(c, band))
+
+    def work(self, c, h, count, room):
+        return 60 * count if self._late(h * count) else super().work(c, h, count, room)
+
+    def _late(self, height):
+        return self.rate == 1 and height * self.end > LATE
 
     @lru_cache(maxsize=4)  # noqa: B019 (of a frozen value, and few)
     def rule(self, c, band):
@@ -91,16 +95,18 @@ class Laplace(Step):
         loss = mixed_loss(np.concatenate([[-self.end], u, [self.end]]), self.rate)
         return Rule(self.side * loss, log_q + loss if self.side > 0 else log_q)
 
-    def along(self, c, h, count):
+    def along(self, c, h, count, room=0.0):
         """Unsampled, M(z) = e^(-a/2) (cosh s + (a/2) (sinh s)/s), s = (z + 1/2) a, is even in s."""
-        if self.rate < 1 or h * count * self.end <= LATE:
-            return super().along(c, h, count)
-        s = (c + 0.5 + 1j * h * np.arange(count)) * self.end
-        s = np.where(s == 0, 1e-300, s if c >= -0.5 else -s)
-        ramp = -np.expm1(-2 * s) / s
-        value = s + np.log((1 + np.exp(-2 * s)) / 2 + self.end / 4 * ramp)
+        if not self._late(h * count):
+            return super().along(c, h, count, room)
+        far, angle = abs(c + 0.5) * self.end or 1e-300, h * self.end * np.arange(count)
+        s = far + (1j if c >= -0.5 else -1j) * angle
+        sine, shrunk, rise = np.sin(s.imag), exp(-2 * far), np.empty(count, dtype=complex)
+        rise.real = expm1(-2 * far) - 2 * shrunk * sine**2  # e^(-2s) - 1
+        rise.imag = -2 * shrunk * sine * np.cos(s.imag)
+        value = s + np.log(1 + rise * (0.5 - self.end / 4 / s))
         value -= value[0].real
-        return value, EPS * (16 + 8 * abs(s) + 8 * abs(value))
+        return value, EPS * (16 + 8 * (far + angle) + 8 * (abs(value.real) + abs(value.imag)))
 
     def falls(self, c):
         loss, log_p, *_ = self.rule(c, 0.0)
@@ -135,7 +141,7 @@ class Symmetrised(SampledGaussian):
         width = min(0.6 / self.sigma, 2.4, 8 / (band + 1e-300))
         return np.linspace(0.0, last, int(last / width) + 2)
 
-    def work(self, c, band):
+    def size(self, c, band):
         return 32 * len(self.edges(c, band))
 
     @lru_cache(maxsize=4)  # noqa: B019

@@ -99,10 +99,10 @@ class PrivacyLoss:
             return 0.0
         return steps[0].mu if len(steps) == 1 and isinstance(steps[0], Gaussian) else None
 
+    @np.errstate(all="ignore")
     def _roughly(self, epsilon):
         """log delta(epsilon) by the saddle point, for the searches of ``calibrate``."""
-        with np.errstate(all="ignore"):
-            return max(way.roughly(epsilon) for way in self._directions)
+        return max(way.roughly(epsilon) for way in self._directions)
 
     @checked
     def renyi(self, alpha: Order) -> float | Array:

@@ -8,7 +8,6 @@ absolute value along x + id.
 - The trapezoid rule with nodes h apart is off by at most 2 N(d) / (exp(2 pi d/h) - 1) on a line at
   height y. N is taken on the side on which abs(e^(iyL)) grows. This chooses h.
 - On the other side the phase shrinks, and abs(M) <= N(d): that is how M falls with y (jumps-lift).
-  Nodes on a line on that side serve all heights: where y is large, they are fewer.
 
 With t(x) the share of the sampled law in the density at x, and the angle d/sigma^2, the integrand
 at x + id has, relative to that at x, the absolute value exp(growth - y phase):
@@ -23,12 +22,10 @@ from math import ceil, exp, expm1, floor, inf, log, log1p, pi, sqrt
 
 import numpy as np
 
-from ..numerics import log1p_complex
 from .law import Rule, Step
 
 WIDE = 11.0  # standard deviations: what is beyond has 4e-28
 LEFT_OUT, BEYOND = 60.0, 55.0  # a window ends at exp(-60) of the peak; less than exp(-55) is beyond
-LARGER = 1.5  # by e^1.5 the sum of absolute values may grow on a line that was moved
 QUADRATURE = 60.0  # exp(-60) of M is the error of the mesh: times 1e12 rounds, 1e-14
 ANGLES = 2.33 * 2 ** -np.arange(18.0)[:, None]  # the integrand is analytic below pi
 KEPT, LARGE = 4096, 64  # sizes of caches: of numbers, and of arrays
@@ -44,15 +41,6 @@ def mixed_loss(u, rate):
     low = np.log((1 - rate) + rate * np.exp(np.minimum(u, 0.0)))  # where 1 + rise cancels
     near = np.where(rise < -0.5, low, np.log1p(np.maximum(rise, -0.5)))
     return np.where(u > 500, above, near)
-
-
-def mixed_loss_beside(u, angle, rate):
-    """log(1 + rate (e^(u + i angle) - 1)) for abs(angle) < pi."""
-    low, high = np.minimum(u, 30.0), np.maximum(u, 30.0)
-    rise = np.expm1(low) * np.cos(angle) - 2 * np.sin(angle / 2) ** 2
-    near = log1p_complex(rate * (rise + 1j * np.exp(low) * np.sin(angle)))
-    far = high + np.log(rate + (1 - rate) * np.exp(-high - 1j * angle)) + 1j * angle
-    return np.where(u > 30, far, near)
 
 
 def inverse_mixed_loss(loss, rate):
@@ -144,7 +132,7 @@ class SampledGaussian(Step):
         first = end(-wide) if c > 1.01 * self.tilt_limit() else -wide
         return first, max(end(power + wide), 1 + wide)
 
-    # ------------------------------------------------------------ the mesh
+    # ------------------------------------------------------------ the mesh and the rule
 
     @lru_cache(maxsize=LARGE)  # noqa: B019
     def _log_size(self, c):
@@ -181,43 +169,27 @@ class SampledGaussian(Step):
         return 2 * pi / max(11 * sharp, 2 * pi / (0.2 * self.sigma**2))
 
     @lru_cache(maxsize=KEPT)  # noqa: B019
-    def _mesh(self, c, band):
-        """(spacing, angle) of nodes on the real line, or on a line beside it if these are fewer."""
+    def _spacing(self, c, band):
+        """Spacing of nodes for heights up to the band."""
         plain, strip = self._real_spacing(c), 2 * pi * self.sigma**2
         if not band and self._power(c) >= 0:
-            return plain, 0.0
-        log_size = self._log_size(c)
-        size = np.maximum(log_size(-band), 0.0)
-        real = float((strip * ANGLES[:, 0] / (QUADRATURE + size)).max())
-        if real > 0.5 * plain or not band:
-            return min(plain, real), 0.0
-        size = np.maximum(log_size(0.0), 0.0)
-        angle = float(ANGLES[np.argmax(size < LARGER), 0])
-        above = float(((ANGLES[:, 0] - angle) / (QUADRATURE + size)).max())
-        moved = strip * min(angle / QUADRATURE, above)
-        return (moved, angle) if moved > real else (real, 0.0)
+            return plain
+        size = np.maximum(self._log_size(c)(-band), 0.0)
+        return min(plain, float((strip * ANGLES[:, 0] / (QUADRATURE + size)).max()))
 
     def falls(self, c):
         log_size = self._log_size(c)
         return lambda height: min(0.0, float(log_size(height).min()))
 
-    # ------------------------------------------------------------ the rule
-
-    def work(self, c, band):
+    def size(self, c, band):
         first, last = self._window(c)
-        return (last - first) / self._mesh(c, band)[0] + 2
+        return (last - first) / self._spacing(c, band) + 2
 
-    def _nodes(self, window, spacing, angle=0.0):
-        """Nodes at multiples of the spacing, moved by the angle off the real line; their losses and
-        log probabilities."""
+    def _nodes(self, window, spacing):
+        """Nodes at multiples of the spacing, their losses and log probabilities."""
         x = spacing * np.arange(floor(window[0] / spacing), ceil(window[1] / spacing) + 1.0)
         u = (x - 0.5) / self.sigma**2
         unit = log(spacing) - log(self.sigma * sqrt(2 * pi))
-        if angle:
-            angle *= self.side
-            loss = mixed_loss_beside(u, angle, self.rate)
-            log_q = unit - 0.5 * (x / self.sigma + 1j * self.sigma * angle) ** 2
-            return x, self.side * loss, log_q + loss * (self.side > 0)
         loss = mixed_loss(u, self.rate)
         log_q = unit - 0.5 * (x / self.sigma) ** 2
         if self.side < 0:
@@ -228,4 +200,4 @@ class SampledGaussian(Step):
 
     @lru_cache(maxsize=4)  # noqa: B019
     def rule(self, c, band):
-        return Rule(*self._nodes(self._window(c), *self._mesh(c, band))[1:])
+        return Rule(*self._nodes(self._window(c), self._spacing(c, band))[1:])
