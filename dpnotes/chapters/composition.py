@@ -14,6 +14,7 @@ which the accountant sums exactly.
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left
 
 import numpy as np
@@ -139,10 +140,10 @@ def answerable_queries(
     def fits(k):
         return np.log(k / beta) <= error * each(epsilon, k, delta)
 
-    numbers = range(1, 2**62)
+    numbers = range(1, sys.maxsize)  # the most a range may have, also in the browser
     most = bisect_left(numbers, True, key=lambda k: not fits(k))
     if most == len(numbers):
-        raise refusal("error", error, "smaller: over 2**62 queries fit")
+        raise refusal("error", error, f"smaller: over {len(numbers)} queries fit")
     return most
 
 
