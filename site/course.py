@@ -219,7 +219,7 @@ class DrawCourse(SphinxPostTransform):
         said, _ = paragraph(self.document, "You will")
         chapter = chapters(self.env).get(self.env.docname)
         if chapter:
-            text = f"This page takes about {chapter.time}. "
+            text = f"Reading this page takes about {chapter.time}, without the exercises. "
             said.insert(0, nodes.inline("", text, classes=["course-minutes"]))
 
     def say_time_of_links(self):

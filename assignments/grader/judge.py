@@ -61,7 +61,8 @@ def explain(error, calls):
 def call_text(name, args, kwargs, value):
     """The last call of a student's function in a test, and what it returned."""
     words = [brief(a) for a in args] + [f"{k}={brief(v)}" for k, v in kwargs.items()]
-    return f"The last call was {name}({', '.join(words)}); it returned {brief(value)}."
+    hint = " Did you forget `return`?" if value is None else ""
+    return f"The last call was {name}({', '.join(words)}); it returned {brief(value)}.{hint}"
 
 
 def brief(value):

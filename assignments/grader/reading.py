@@ -16,7 +16,7 @@ from pathlib import Path, PurePath
 import nbformat
 
 from .files import decoded
-from .masters import ANSWER, PACKAGE, bound, grading, used
+from .masters import ANSWER, LINK, PACKAGE, bound, grading, used
 
 LARGEST = 50 * 2**20  # bytes of a notebook
 ANSWERS = 200_000  # characters of one answer marked by hand, and of a student's code
@@ -254,6 +254,7 @@ def answers(cells, master):
     Where the ids are lost, all text that is not the student version's goes to every question.
     """
     given = [c.source for c in master.student.cells if c.cell_type == "markdown"]
+    given += [LINK.sub(r"*\1*", source) for source in given]  # as the notebook has it
     known = {grading(c).get("grade_id") for c in master.student.cells} - {None}
     manual = [q.id for q in master.questions if q.manual]
     parts, loose, current, count = {q: [] for q in manual}, [], None, Counter()

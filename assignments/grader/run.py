@@ -109,7 +109,7 @@ def grade(name, folder, out, masters_folder, limits, jobs=2, launcher=sandbox.Bu
     With `options.part` only a part is marked and no table written: the last run, of the whole,
     finds all parts in `out/results` and merges them.
     """
-    path, out = Path(masters_folder) / f"{name}.md", Path(out)
+    path, out = Path(masters_folder) / f"{name}.md", Path(out).resolve()
     master, everyone = masters.read(path), submissions.find(folder, name)
     number, parts = options.part
     entries = everyone[number - 1 :: parts]

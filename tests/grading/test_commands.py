@@ -62,10 +62,10 @@ def few(folder, master):
 
 @pytest.fixture(scope="module")
 def table(master, light, tmp_path_factory):
-    """A small class and its table, marked at once."""
+    """A small class and its table, marked at once; the folders are given from where we are."""
     folder = tmp_path_factory.mktemp("class")
     few(folder / "in", master)
-    grader(*grade(light, folder / "in", folder / "out"))
+    grader(*grade(light, *(os.path.relpath(folder / name, ROOT) for name in ("in", "out"))))
     return folder / "in", (folder / "out" / "grades.csv").read_bytes()
 
 
