@@ -73,7 +73,7 @@ def imports(out, master, results, roster):
 def remark(q, result):
     """What a student reads about one question."""
     comment, mark = result["comments"].get(q.id), result["points"][q.id]
-    if q.manual:
+    if mark is None or q.manual:
         return comment or ("" if mark is not None else "not marked yet")
     said = result["messages"].get(q.id) or result["helped"].get(q.id) or "all tests hold"
     return f"{said}\nCorrected by hand: {comment}" if comment else said
@@ -93,7 +93,9 @@ def feedback(master, result, options, line, answers):
     if result["total"] is not None:
         sums = f"{result['total']:g} of {sum(q.points for q in master.questions):g} points"
     date = time.strftime("%Y-%m-%d", time.localtime(options.now))
-    file = f"marked on {date}: {html.escape(result['file'] or 'nothing was handed in')}"
+    lost = all(score is None for score in result["scores"].values())
+    file = html.escape(result["file"]) or "nothing was handed in"
+    file = "could not be marked" if lost else f"marked on {date}: {file}"
     parts = [f'<p class="sum">{sums}</p>', f"<p>{file}. {line}</p>"]
     for q in master.questions:
         points = shown(result["points"][q.id]) or "no mark yet"

@@ -219,10 +219,11 @@ def test_a_spoiled_result_is_made_again(tmp_path, text):
 
 def test_feedback_summary_and_imports(tmp_path):
     table(tmp_path, "ada,5.5,6,clear & short")
-    students = ["ada", "ben"]
-    roster = {"ada": "Ada L", "eve": "Eve"}
+    students = ["ada", "ben", "kim"]
+    roster = {"ada": "Ada L", "eve": "Eve", "kim": "Kim"}
     options = run.Options(roster=roster, median=True, solutions=True, now=86400 * 365.0)
     results = [result("ada"), result("ben", scores={"2a": None, "1a": 0.0}, messages={"1a": "log"})]
+    results.append(run.not_marked("kim", "why") | {"scores": {"1a": None, "2a": None}})
     report.write_reports(
         tmp_path, MASTER, results, marks.collect(tmp_path, MASTER, students), options
     )
@@ -232,6 +233,8 @@ def test_feedback_summary_and_imports(tmp_path):
     assert "<pre>x = 1 &lt; 2</pre>" in ada and "model answer" in ada
     ben = (tmp_path / "feedback" / "ben.html").read_text()
     assert "not marked yet" in ben and "0 points by tests; the rest is not marked yet" in ben
+    kim = (tmp_path / "feedback" / "kim.html").read_text()
+    assert "could not be marked" in kim and "all tests hold" not in kim
     text = (tmp_path / "summary.html").read_text()
     assert "Missing (1)" in text and "eve" in text and "Not on the list of students (1)" in text
     assert "1 times: log" in text
