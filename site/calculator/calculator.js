@@ -362,12 +362,7 @@
     const x = (delta) => left + ((width - left - right) * (Math.log10(delta) + 12)) / 10;
     const y = (value) => height - bottom - ((height - top - bottom) * value) / (1.05 * most);
     const parts = [];
-    const add = (tag, attributes, text) => {
-      const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-      for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-      if (text) made.textContent = text;
-      parts.push(made);
-    };
+    const add = (...drawn) => parts.push(shape(...drawn));
     for (let n = -12; n <= -2; n += width < 450 ? 5 : 2) {
       add("line", { class: "grid", x1: x(10 ** n), x2: x(10 ** n), y1: top, y2: height - bottom });
       add("text", { x: x(10 ** n), y: height - bottom + 18, "text-anchor": "middle" }, `1e${n}`);
@@ -405,15 +400,16 @@
     }
     if (mark && mark.delta >= 1e-12 && mark.delta <= 1e-2 && mark.epsilon !== null)
       add("circle", { class: `mark ${mark.kind}`, cx: x(mark.delta), cy: y(mark.epsilon), r: 5 });
-    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    for (const [key, value] of [
-      ["viewBox", `0 0 ${width} ${height}`],
-      ["role", "img"],
-      ["aria-label", `ε against δ. ${label.join(". ")}`],
-    ])
-      svg.setAttribute(key, value);
-    svg.append(...parts);
-    figure.replaceChildren(svg);
+    const says = `ε against δ. ${label.join(". ")}`;
+    const whole = { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": says };
+    figure.replaceChildren(shape("svg", whole, ...parts));
+  }
+
+  function shape(tag, attributes, ...inside) {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.append(...inside);
+    return made;
   }
 
   // ---- what is done when

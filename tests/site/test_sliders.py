@@ -378,8 +378,12 @@ def shown(figure, spec, at):
 def alone(tab, name):
     """The figure, without the rest of its page, and with its numbers."""
     tab.evaluate(
-        """(where) => document.querySelector("article").replaceChildren(
-          document.querySelector(where))""",
+        """(where) => {
+          for (let box = document.querySelector(where); !box.matches("article");
+              box = box.parentElement)
+            for (const other of [...box.parentElement.children])
+              if (other !== box && !other.matches("link")) other.remove();
+        }""",
         f"#slider-{name}",
     )
     size = tab.locator(f"#slider-{name}").evaluate("(box) => [box.offsetWidth, box.offsetHeight]")
