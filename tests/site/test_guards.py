@@ -3,15 +3,14 @@
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import build
 import guards
 import katex_math
+from machine import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 CLEAN = """<!DOCTYPE html>
 <html lang="en"><head><title>Page</title>
 <link rel="stylesheet" href="_static/a.css"><script src="_static/a.js"></script></head>
