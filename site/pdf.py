@@ -35,6 +35,7 @@ PAGE = {
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 ABOUT = """Built on {} from the pages of the book. Proofs and solutions are open. The code that only
 draws figures is left out; it stands on the pages. Text: CC BY 4.0. Code: MIT."""
+LARGEST = 15_000_000  # bytes
 PATIENCE = 900_000  # ms: a machine that does other things besides
 
 
@@ -218,7 +219,10 @@ def main():
         browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
         write(options.site, options.out, options.pages, browser=browser)
         browser.close()
-    print(f"Open {options.out}")
+    size = options.out.stat().st_size
+    print(f"Open {options.out} ({size / 1e6:.1f} MB)")
+    if size > LARGEST:
+        sys.exit(f"it is larger than {LARGEST / 1e6:.0f} MB, which mail does not carry")
 
 
 if __name__ == "__main__":
