@@ -344,6 +344,14 @@ def test_the_quick_pages_are_there():
     assert set(QUICK) <= set(PAGES)
 
 
+def test_what_many_pages_import_comes_when_nothing_runs(first, python):
+    press(first, 1, "run")
+    settled(first, 1, "done")
+    asked = "(code) => python.run(code).then((done) => done.outputs[0].data)"
+    while "True" not in first.evaluate(asked, "import sys; 'scipy.stats' in sys.modules"):
+        time.sleep(4)  # at most as long as a test may take
+
+
 def test_an_endless_loop_is_stopped(first, python):
     first.evaluate("python.run('import sys; sys.same = own = 1')")
     type_code(first, 2, "while True:\n    pass")
