@@ -25,7 +25,7 @@ from ..numerics import log1p_complex, mean_excess
 EPS = 2.0**-52
 LIGHT = 1e-40  # outcomes of less than this share of the largest tilted one are left out of a line
 BLOCK = 2_000_000  # entries of the largest matrix that is held at once
-FEW, MOST = 300_000, 300_000  # nodes times losses that need no transform; losses of a line
+FEW, MOST = 300_000, 600_000  # nodes times losses that need no transform; losses of a line
 TERMS, FOURIER = 22, 64  # of its series; its round-off in EPS, more than 5 (4 + log2 of 2^18 / 2)
 LONG = 4000  # with more losses than this, K is computed for one tilt at a time
 
