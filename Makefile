@@ -100,9 +100,10 @@ checks: $(BUILT)
 quick: $(INSTALLED)
 	$(PYTEST) -q -m "not slow and not thorough" --durations=10 tests/claims tests/package
 
-bench: $(INSTALLED)
+bench: $(BUILT)
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/erm.py
+	$(BIN)/python bench/start.py
 
 attack: $(INSTALLED)
 	SEED=$(or $(SEED),$(shell date +%s)) ATTACK=$(or $(N),1000) $(PYTEST) -q tests/package/test_oracles.py -k "draw or cases"
