@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lxml import html
-from lxml.builder import E
+from lxml.html.builder import E
 
 import course
 import volume

@@ -2,7 +2,8 @@
 // with a first tap. Escape closes it. The link itself stays what it is.
 const DELAY = 250;
 const pages = new Map();
-let shown = null; // {link, box}
+const AWAY = 40; // pixels that a finger may scroll before the box closes
+let shown = null; // {link, box, top}
 let timer = 0;
 
 async function pageOf(address) {
@@ -59,7 +60,7 @@ async function open(link) {
   link.setAttribute("aria-describedby", "explanation");
   box.showPopover();
   place(link, box);
-  shown = { link, box };
+  shown = { link, box, top: topOf(link) };
   return true;
 }
 
@@ -104,9 +105,13 @@ addEventListener("focusin", ({ target }) => {
   else if (!within(target)) close();
 });
 addEventListener("keydown", ({ key }) => key === "Escape" && close());
-addEventListener("scroll", () => shown && !within(document.activeElement) && close(), {
-  passive: true,
-});
+const topOf = (link) => link.getBoundingClientRect().top;
+function scrolled() {
+  if (!shown) return;
+  const away = Math.abs(topOf(shown.link) - shown.top) > AWAY;
+  if (touched ? away : !within(document.activeElement)) close();
+}
+addEventListener("scroll", scrolled, { passive: true });
 addEventListener("click", async (event) => {
   const link = explained(event.target);
   if (!link || !touched || within(link)) return;

@@ -198,6 +198,10 @@ def test_a_reference_shows_its_statement_to_tap_focus_and_hover(tab):
     assert box.evaluate("(box) => box.contains(document.activeElement)")
     tab.keyboard.press("Escape")
     assert not box.count() and link.evaluate("(link) => link === document.activeElement")
+    link.tap()
+    box.wait_for()
+    tab.mouse.wheel(0, 300)
+    box.wait_for(state="detached")
 
 
 def test_the_first_use_of_a_word_explains_itself_from_another_page(tab):
