@@ -10,11 +10,8 @@ quadrature rule; Gaussian noise and finite laws), ``sampled_gaussian``, ``panels
 substitution) -> ``written`` (closed forms and short sums). ``losses`` makes the steps;
 ``calibrate`` and ``tradeoff`` ask.
 
-Proved: aliases, cut, pinch and lattice, how M falls, and cut-off noise. What is left is a model of
-round-off with four points, which the chapter gives with its numbers: functions are right to 4 EPS;
-each probability and angle of a sum over outcomes errs by EPS times the size of what it is computed
-from, all in the same direction; windows and meshes leave out exp(-60); losses that look like a
-lattice are one, up to their round-off, which is counted.
+Proved: aliases, cut, pinch and lattice, how M falls, and cut-off noise. The chapter's error model
+says in four points what is assumed of round-off and quadrature.
 """
 
 from .calibrate import calibrate

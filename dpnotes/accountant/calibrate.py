@@ -51,9 +51,12 @@ def calibrate(family: Function, epsilon: NonnegativeNumber, delta: OpenProbabili
         share = (log(high) if high > 0 else -FAR) - target
         return max(share, LEAST) if high > delta else min(share, 0.0)  # logarithms are rounded
 
+    steps = served(1.5) is None and served(2) is not None  # only whole numbers are served
+    most = SLACK[0] if steps else SLACK[1]
+
     def slack(x):  # half of the width of the interval
         low, high = interval(x)
-        return min(max(SLACK[0], log(high / low) / 2), SLACK[1]) if low > 0 else SLACK[1]
+        return min(max(SLACK[0], log(high / low) / 2), most) if low > 0 else most
 
     @cache
     def rough(x):
@@ -62,7 +65,7 @@ def calibrate(family: Function, epsilon: NonnegativeNumber, delta: OpenProbabili
     def root(place):
         return place(_root_near(*(lambda t, f=f: f(place(t)) for f in (excess, slack, rough))))
 
-    if served(1.5) is None and served(2) is not None:  # a number of steps
+    if steps:
         return root(lambda t: round(exp(-t)))
     with suppress(ValueError):  # noise: more of it costs less
         return root(exp)

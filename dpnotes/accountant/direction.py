@@ -68,8 +68,6 @@ class Direction:
     def _chernoff(self, side, epsilon):
         return np.exp(np.minimum(self.tilts(side).log_bounds(epsilon), 0.0))
 
-    # ------------------------------------------------------------ delta
-
     def delta(self, epsilon):
         """(low, value, high) for an array of e >= 0."""
         return self._curve(epsilon, LEAST)[:3]
@@ -144,8 +142,6 @@ class Direction:
         if start[2] > log(0.5):
             side, start = -1, self.tilts(-1).saddle(epsilon=near)
         return side, line(self.tilts(side), (start[0], near, start[2])), 0.0
-
-    # ------------------------------------------------------------ epsilon
 
     def epsilon(self, delta):
         """(low, value, high) for an array of 0 <= delta <= 1."""
@@ -236,8 +232,7 @@ def share_lines(queries, answers):
 def solve(tail, target, start, side, middle, last):
     """The e in [0, last] with log t(e) = target, its slope and its error: by Newton's method, kept
     between e that are known to be on either side. Where the error exceeds t, e is too far out. A
-    target that this tail does not serve may stop unconverged.
-    """
+    target that this tail does not serve may stop unconverged."""
     epsilon = np.full(len(target), min(max(float(start), 0.0), last))
     low, high = np.zeros(len(target)), np.full(len(target), last)
     log_tail, _, below, above = tail.sums(np.zeros(1))

@@ -24,9 +24,9 @@ from ..numerics import log1p_complex, mean_excess
 
 EPS = 2.0**-52
 LIGHT = 1e-40  # outcomes of less than this share of the largest tilted one are left out of a line
-BLOCK = 2_000_000  # entries of the largest matrix that is held at once
-FEW, MOST = 300_000, 600_000  # nodes times losses that need no transform; losses of a line
-TERMS, FOURIER = 22, 64  # of its series; its round-off in EPS, more than 5 (4 + log2 of 2^18 / 2)
+BLOCK = 1_000_000  # entries of the largest matrix that is held at once
+FEW, MOST = 300_000, 900_000  # nodes times losses that need no transform; losses of a line
+TERMS, FOURIER = 22, 128  # of its series; its round-off in EPS, more than 5 (4 + log2 of 2^20)
 LONG = 4000  # with more losses than this, K is computed for one tilt at a time
 
 
@@ -61,10 +61,14 @@ def _fourier_sums(weights, loss, h, count):
     at most (pi/2)^n / n!."""
     size = 2 ** (2 * count - 1).bit_length()
     place = loss * (h * size / (2 * np.pi))
+    order = np.argsort(place, kind="stable")
+    place, weights, power, total = place[order], weights[order], 1.0, 0.0
     cell = np.rint(place)
-    x, cell, power, total = place - cell, cell.astype(np.int64) % size, 1.0, 0.0
-    for n in range(TERMS):
-        total += power * np.conj(np.fft.rfft(np.bincount(cell, weights, size))[:count])
+    first = np.flatnonzero(np.diff(cell, prepend=-np.inf))
+    x, cell = place - cell, cell[first].astype(np.int64) % size
+    for n in range(TERMS):  # reduceat adds in pairs: many equal weights lose no digits
+        moments = np.bincount(cell, np.add.reduceat(weights, first), size)
+        total += power * np.conj(np.fft.rfft(moments)[:count])
         weights = weights * x
         power = power * (2j * np.pi / size / (n + 1)) * np.arange(count)
     return total
@@ -140,8 +144,7 @@ class Step:
         """K(c), and a bound on its round-off.
 
         M(c) - 1 = c E L + E[exp(cL) - 1 - cL] - (1 + c) P(L = infinity). The terms of first order
-        in L cancel in ``first``, before anything is rounded.
-        """
+        in L cancel in ``first``, before anything is rounded."""
         loss, log_p, infinite, lost = self.rule(c, 0.0)
         tilted, sizes = c * loss, 8 + abs(log_p)
         exponents = log_p + tilted
@@ -167,18 +170,17 @@ class Step:
         grows with ``room`` (``phase_sums``).
 
         Each probability is off by EPS times the size of its exponent, each angle y L by 5 EPS of
-        itself; all are taken to err in the same direction.
-        """
+        itself; all are taken to err in the same direction."""
         loss, log_p, *_ = self.rule(c, h * (count - 1))
         terms = log_p + c * loss
-        weights = np.exp(terms - terms.real.max())
-        heavy = abs(weights) > LIGHT
+        weights = np.exp(terms - terms.max())
+        heavy = weights > LIGHT
         loss, weights = loss[heavy], weights[heavy] / weights.sum()
-        sizes = abs(weights) * (8 + abs(log_p[heavy]) + abs(c * loss))
+        sizes = weights * (8 + abs(log_p[heavy]) + abs(c * loss))
         value, moved = phase_sums(weights, loss, h, count, room)
         value = log1p_complex(value)
         y = h * np.arange(count)
-        most = 2 * float(sizes.sum()) + 5 * y * float(abs(weights) @ abs(loss))
+        most = 2 * float(sizes.sum()) + 5 * y * float(weights @ abs(loss))
         noise = EPS * (np.minimum(y * float(sizes @ abs(loss)), most) + FOURIER * moved)
         return value, noise * np.exp(-np.maximum(value.real, -700.0))
 
@@ -240,7 +242,7 @@ class Finite(Step):
 
     def flipped(self):
         loss, log_p = self.arrays
-        other, room = (log_p - loss)[::-1], 4 * EPS * (1 + abs(log_p) + abs(loss))
+        other, room = (log_p - loss)[::-1], 2 * EPS * (8 + abs(log_p) + abs(loss))
         same = self.lost == self.infinite and np.array_equal(loss, -loss[::-1])
         if same and np.all(abs(other - log_p) <= room):  # its own reverse, up to round-off
             return self

@@ -44,8 +44,7 @@ HEIGHTS = 1.15 ** np.arange(200)
 class Line:
     """The integrand at the nodes c + iy, y = 0, h, 2h, ..., without its factor e^(K(c) - ce).
 
-    Nodes below the axis are conjugates: twice the real part of a sum, in which y = 0 is halved.
-    """
+    Nodes below the axis are conjugates: twice the real part of a sum, in which y = 0 is halved."""
 
     tilts: Tilts
     parts: tuple  # those of the tilts, and the pinch

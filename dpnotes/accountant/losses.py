@@ -44,8 +44,7 @@ def laplace(scale: PositiveNumber, sensitivity: PositiveNumber = 1.0) -> Privacy
     b = scale / sensitivity.
 
     L = +1/b and -1/b with probabilities 1/2 and exp(-1/b)/2, and a density exp((L - 1/b)/2)/4
-    between. Served: b from 1e-4 to 1e8.
-    """
+    between. Served: b from 1e-4 to 1e8."""
     return PrivacyLoss([(Laplace(_relative("scale", scale, sensitivity, 1e-4, 1e8)), 1)])
 
 
@@ -83,8 +82,7 @@ def discrete_gaussian(sigma: PositiveNumber, sensitivity: Count = 1) -> PrivacyL
     Noise beyond 38 standard deviations counts as an infinite loss, of a probability of 1e-305,
     which is more than it has (X-lattice-loss). Not for vectors of which one person moves several
     entries: those are several rounds. Served: sigma and sigma / sensitivity from 0.25, sigma to
-    3900.
-    """
+    3900."""
     within("sensitivity", sensitivity, 1, 10_000)
     _relative("sigma", sigma, sensitivity, 0.25, 3900.0)
     within("sigma", sigma, 0.25, 3900.0)
@@ -107,8 +105,7 @@ def finite(p: Distribution, q: Distribution) -> PrivacyLoss:
     """Two probability vectors on the same outcomes: p with the person in the data, q without.
 
     Entries may vanish. Both directions, p against q and q against p, are computed, and the worse
-    is reported.
-    """
+    is reported."""
     if p.shape != q.shape:
         raise ValueError(f"q must be as long as p, got {len(p)} and {len(q)} entries")
     mass, excess = fsum(p), fsum([*p, *-q])

@@ -64,14 +64,19 @@ class Laplace(Step):
     def log_q(self, u):
         return -(u + self.end) / 2 - log(4)
 
-    def edges(self, c, band):
-        """Ends of panels of 16 nodes: short enough for the loss (2, or 1 under a tilt) and its
-        phase; and next to the end where a tilt leaves its weight, ever shorter ones."""
+    def _panels(self, c, band):
+        """How many panels: short enough for the loss (2, or 1 under a tilt) and its phase."""
         steepness = 1.0 if self.rate == 1 else max(self._slope(self.end), self._slope(-self.end))
         width = min(2.0 if abs(c) <= 1 else 1.0, 8 / (band * steepness + 1e-300))
-        edges = np.linspace(-self.end, self.end, int(np.ceil(2 * self.end / width)) + 1)
+        return int(np.ceil(2 * self.end / width))
+
+    def edges(self, c, band):
+        """Ends of panels of 16 nodes; next to the end where a tilt leaves its weight, ever shorter
+        ones."""
+        count = self._panels(c, band)
+        edges, width = np.linspace(-self.end, self.end, count + 1), 2 * self.end / count
         first = 4 / (1 + abs(1 + c) * self._slope(self.side * self.end))
-        count = max(0, int(np.ceil(np.log(min(width, self.end) / first) / log(1.5)))) + 1
+        count = max(0, int(np.ceil(np.log(width / first) / log(1.5)))) + 1
         steps = 2 * first * (1.5 ** np.arange(1, count + 1) - 1)
         near = self.side * (self.end - steps[steps < 2 * self.end])
         return np.union1d(edges, near)
@@ -80,7 +85,7 @@ class Laplace(Step):
         return float(self.rate * np.exp(u - mixed_loss(u, self.rate)))
 
     def size(self, c, band):
-        return 16 * len(self.edges(c, band))
+        return 16 * self._panels(c, band)
 
     def work(self, c, h, count, room):
         return 60 * count if self._late(h * count) else super().work(c, h, count, room)
@@ -142,7 +147,8 @@ class Symmetrised(SampledGaussian):
         return np.linspace(0.0, last, int(last / width) + 2)
 
     def size(self, c, band):
-        return 32 * len(self.edges(c, band))
+        narrowest = max(self.sigma / 0.6, 0.42, band / 8)  # 1 / width
+        return 32 * self._window(abs(c))[1] / self.sigma**2 * narrowest
 
     @lru_cache(maxsize=4)  # noqa: B019
     def rule(self, c, band):

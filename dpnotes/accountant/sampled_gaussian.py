@@ -17,7 +17,7 @@ at x + id has, relative to that at x, the absolute value exp(growth - y phase):
 """
 
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from math import ceil, exp, expm1, floor, inf, log, log1p, pi, sqrt
 
 import numpy as np
@@ -27,7 +27,7 @@ from .law import Rule, Step
 WIDE = 11.0  # standard deviations: what is beyond has 4e-28
 LEFT_OUT, BEYOND = 60.0, 55.0  # a window ends at exp(-60) of the peak; less than exp(-55) is beyond
 QUADRATURE = 60.0  # exp(-60) of M is the error of the mesh: times 1e12 rounds, 1e-14
-ANGLES = 2.33 * 2 ** -np.arange(18.0)[:, None]  # the integrand is analytic below pi
+WIDEST = 2.33  # angle: the integrand is analytic below pi
 KEPT, LARGE = 4096, 64  # sizes of caches: of numbers, and of arrays
 
 
@@ -67,6 +67,11 @@ class SampledGaussian(Step):
     rate: float
     side: int = 1
 
+    @cached_property
+    def angles(self):
+        """Those that are tried, down to the small ones that a tiny loss needs."""
+        return WIDEST * 2 ** -np.arange(18 + 2 * max(0.0, np.log2(self.sigma)))[:, None]
+
     def flipped(self):
         return replace(self, side=-self.side)
 
@@ -81,8 +86,6 @@ class SampledGaussian(Step):
         """The lesser of two estimates: of rate (e^u - 1), and of 1/sigma^2 with this rate."""
         far = self.sigma**-2
         return sqrt(self.rate) * min(far, sqrt(self.rate * expm1(min(far, 700.0))))
-
-    # ------------------------------------------------------------ where the integrand is
 
     def _power(self, c):
         return 1 + c if self.side > 0 else -c
@@ -132,29 +135,27 @@ class SampledGaussian(Step):
         first = end(-wide) if c > 1.01 * self.tilt_limit() else -wide
         return first, max(end(power + wide), 1 + wide)
 
-    # ------------------------------------------------------------ the mesh and the rule
-
     @lru_cache(maxsize=LARGE)  # noqa: B019
     def _log_size(self, c):
         """A function of y, > 0 where the phase shrinks: bounds on log N(d) / M(c) at all angles, by
         sums on the mesh of ``_real_spacing`` and what may lie beyond the window."""
-        power = self._power(c)
+        power, angles = self._power(c), self.angles
         x, loss, log_p = self._nodes(self._window(c), self._real_spacing(c))
         weights = np.exp(log_p + c * loss - (log_p + c * loss).max())
         heavy = weights > 1e-100
         weights = weights[heavy] / weights.sum()
         share = np.exp(log_share((x[heavy] - 0.5) / self.sigma**2, self.rate))
-        turned, cost = 2 * np.sin(ANGLES / 2) ** 2, 0.5 * (self.sigma * ANGLES) ** 2
+        turned, cost = 2 * np.sin(angles / 2) ** 2, 0.5 * (self.sigma * angles) ** 2
         shrunk = np.minimum(2 * turned * share * (1 - share), 1 - 1e-15)
         growth = 0.5 * power * np.log1p(-shrunk) + cost
-        phase = np.arctan2(share * np.sin(ANGLES), 1 - turned * share)
-        most = cost + max(-power, 0.0) * -np.log(np.cos(ANGLES / 2))  # growth is at most that
+        phase = np.arctan2(share * np.sin(angles), 1 - turned * share)
+        most = cost + max(-power, 0.0) * -np.log(np.cos(angles / 2))  # growth is at most that
 
         def log_size(y):
             exponent = growth - y * phase
             size = np.log(np.maximum(np.exp(np.minimum(exponent, 700.0)) @ weights, 1e-300))
             size = np.where(exponent.max(axis=1) < 700, size, inf)
-            return np.logaddexp(size, (most - BEYOND - min(y, 0.0) * ANGLES)[:, 0])
+            return np.logaddexp(size, (most - BEYOND - min(y, 0.0) * angles)[:, 0])
 
         return log_size
 
@@ -162,7 +163,7 @@ class SampledGaussian(Step):
         """Spacing of nodes where y = 0: from N(d), by which growth is bounded, at the best angle.
         For a negative power the strip is half as wide, and the peak may be narrower than sigma."""
         power = self._power(c)
-        angle = min(2.33, sqrt(2 * QUADRATURE) / self.sigma)
+        angle = min(WIDEST, sqrt(2 * QUADRATURE) / self.sigma)
         if power >= 0:
             return 2 * pi * self.sigma**2 * angle / (QUADRATURE + 0.5 * (self.sigma * angle) ** 2)
         sharp = sqrt(1 - self._peak(power) / self.sigma**2) / self.sigma
@@ -175,15 +176,15 @@ class SampledGaussian(Step):
         if not band and self._power(c) >= 0:
             return plain
         size = np.maximum(self._log_size(c)(-band), 0.0)
-        return min(plain, float((strip * ANGLES[:, 0] / (QUADRATURE + size)).max()))
+        return min(plain, float((strip * self.angles[:, 0] / (QUADRATURE + size)).max()))
 
     def falls(self, c):
         log_size = self._log_size(c)
         return lambda height: min(0.0, float(log_size(height).min()))
 
     def size(self, c, band):
-        first, last = self._window(c)
-        return (last - first) / self._spacing(c, band) + 2
+        (first, last), spacing = self._window(c), self._spacing(c, band)
+        return (last - first) / spacing + 2 if spacing else inf
 
     def _nodes(self, window, spacing):
         """Nodes at multiples of the spacing, their losses and log probabilities."""

@@ -304,11 +304,23 @@ def test_far_out_and_certain():
     run = dp.subsample(dp.gaussian(1e4), 1e-10).compose(2)
     holds(run.delta_interval(0.5)[1] < 1e-280, "far out")
     holds(dp.gaussian(0.01).epsilon(1e-300) > 8000, "a tiny delta")
+    tiny = dp.subsample(dp.gaussian(4510.0), 1.94e-5).compose(5)
+    holds(3e-8 < tiny.epsilon(1.93e-12) < 4e-8, "a tiny loss")
     low, high = dp.randomized_response(0.25).compose(10**6).delta_interval(1.0)
     holds(1 - 1e-9 < low <= high == 1.0, "certain")
     holds(
         dp.gaussian(1.0).epsilon(1.0) == 0.0 and dp.laplace(1.0).epsilon(0.9) == 0.0, "no epsilon"
     )
+
+
+def test_many_tiny_losses_change_nothing():
+    """200,001 outcomes whose losses cancel to first order; their equal weights must lose no digits
+    when they are added up."""
+    p = np.full(200_001, 1 / 200_001)
+    q = p * (1 + 2e-11 * np.linspace(-1, 1, len(p)))
+    tiny = dp.finite(p / math.fsum(p), q / math.fsum(q))
+    low, high = (tiny + dp.gaussian(1.0)).delta_interval(1.0)
+    holds(low <= dp.gaussian(1.0).delta(1.0) <= high < low * (1 + 1e-12), "the Gaussian's curve")
 
 
 def test_different_steps_in_any_order():
