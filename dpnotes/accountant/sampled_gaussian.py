@@ -70,7 +70,7 @@ class SampledGaussian(Step):
     @cached_property
     def angles(self):
         """Those that are tried, down to the small ones that a tiny loss needs."""
-        return WIDEST * 2 ** -np.arange(18 + 2 * max(0.0, np.log2(self.sigma)))[:, None]
+        return WIDEST * 2 ** -np.arange(18 + 2 * max(0.0, np.log2(self.sigma / 64)))[:, None]
 
     def flipped(self):
         return replace(self, side=-self.side)
