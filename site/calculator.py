@@ -107,9 +107,8 @@ def publish(app, exception):
     folder.mkdir(exist_ok=True)
     for name in ("calculator.css", "calculator.js", "table.js"):
         shutil.copy(HERE / name, folder)
-    text = json.dumps(
-        grid(), separators=(",", ":")
-    )  # in a script, so that it loads from a file too
+    # a script, so that it loads from a file too
+    text = json.dumps(grid(), separators=(",", ":"))
     (folder / "grid.js").write_text(f"globalThis.dpnotesGrid = {text};\n", encoding="utf-8")
 
 

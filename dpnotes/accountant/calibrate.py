@@ -26,15 +26,12 @@ def calibrate(family: Function, epsilon: NonnegativeNumber, delta: OpenProbabili
 
     ``family`` maps a number x > 0 to a PrivacyLoss, and is monotone. The answer meets the target.
     To 1e-12, or to the width of the interval of delta, it is the smallest such x if more of it
-    costs less (noise:
-    ``lambda s: gaussian(sigma=s)``), and the largest if more of it costs more (a rate:
-    ``lambda r: subsample(gaussian(1.0), r).compose(1000)``). It is the largest whole number, an
-    int, if the family refuses fractions (steps: ``lambda k: gaussian(9.0).compose(k)``).
+    costs less (noise: ``lambda s: gaussian(sigma=s)``), and the largest if more of it costs more (a
+    rate: ``lambda r: subsample(gaussian(1.0), r).compose(1000)``). It is the largest whole number,
+    an int, if the family refuses fractions (steps: ``lambda k: gaussian(9.0).compose(k)``).
     """
     within("epsilon", epsilon, 0.0, 1e9)
-    target = log(delta)
 
-    @cache
     def asked(x):
         return instance("family", family(x), PrivacyLoss, "a function that returns a PrivacyLoss")
 
@@ -46,24 +43,18 @@ def calibrate(family: Function, epsilon: NonnegativeNumber, delta: OpenProbabili
     def interval(x):
         return asked(x).delta_interval(epsilon)
 
-    def excess(x):
-        high = interval(x)[1]
-        share = (log(high) if high > 0 else -FAR) - target
-        return max(share, LEAST) if high > delta else min(share, 0.0)  # logarithms are rounded
+    @cache
+    def rough(x):
+        return max(asked(x)._roughly(epsilon), -FAR) - log(delta)
 
     steps = served(1.5) is None and served(2) is not None  # only whole numbers are served
     most = SLACK[0] if steps else SLACK[1]
 
-    def slack(x):  # half of the width of the interval
-        low, high = interval(x)
-        return min(max(SLACK[0], log(high / low) / 2), most) if low > 0 else most
-
-    @cache
-    def rough(x):
-        return max(asked(x)._roughly(epsilon), -FAR) - target
-
     def root(place):
-        return place(_root_near(*(lambda t, f=f: f(place(t)) for f in (excess, slack, rough))))
+        def met(t):
+            return _excess(*interval(place(t)), delta, most)
+
+        return place(_root_near(met, lambda t: rough(place(t))))
 
     if steps:
         return root(lambda t: round(exp(-t)))
@@ -72,22 +63,29 @@ def calibrate(family: Function, epsilon: NonnegativeNumber, delta: OpenProbabili
     return root(lambda t: exp(-t))
 
 
-def _root_near(excess, slack, rough):
-    """The root of ``excess``, to within its slack, from that of ``rough`` on."""
+def _excess(low, high, delta, most):
+    """log of the upper end of an interval over delta; and half of its width, between bounds."""
+    share = (log(high) if high > 0 else -FAR) - log(delta)
+    share = max(share, LEAST) if high > delta else min(share, 0.0)  # logarithms are rounded
+    return share, min(max(SLACK[0], log(high / low) / 2), most) if low > 0 else most
+
+
+def _root_near(met, rough):
+    """The root of what ``met`` says first, to within the second; from that of ``rough`` on."""
     try:
         near = optimize().brentq(rough, *_bracket(rough, 0.0, log(2)), xtol=NEAR)
         fall = max(rough(near) - rough(near + NEAR), LEAST)  # says how far the root may be
-        step = NEAR * min(1.5, 1.2 * abs(excess(near)) / min(fall, 4.0)) + 1e-9
+        step = NEAR * min(1.5, 1.2 * abs(met(near)[0]) / min(fall, 4.0)) + 1e-9
     except ValueError:  # the saddle point is of no help
         near, step = 0.0, 1.0
-    low, high = _bracket(excess, near, step)
+    low, high = _bracket(lambda t: met(t)[0], near, step)
 
     def beyond(t):  # 0 where delta is met, but by no more than the width of its interval
-        found = excess(t) + slack(t)
-        return min(max(found, -1.0), 1.0) if abs(found) > slack(t) else 0.0
+        found, slack = met(t)
+        return min(max(found + slack, -1.0), 1.0) if abs(found + slack) > slack else 0.0
 
     at, step = optimize().brentq(beyond, low, high, xtol=SAME), SAME
-    while excess(at) > 0 and at < high:
+    while met(at)[0] > 0 and at < high:
         at, step = at + step * (1 + abs(at)), 2 * step
     return min(at, high)
 

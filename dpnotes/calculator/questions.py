@@ -114,11 +114,11 @@ def _target(query, question):
     if question != "delta":
         check = probability if question == "epsilon" else open_probability
         delta = scalar("delta", _given("delta", delta))
-        if question != "epsilon" and delta in AT_THE_ENDS:
-            raise ValueError(
-                f"delta must be a number in (0, 1), got {delta!r}: {AT_THE_ENDS[delta]}"
-            )
-        delta = check("delta", delta)
+        try:
+            delta = check("delta", delta)
+        except ValueError as error:
+            error.args = (f"{error}: {AT_THE_ENDS[delta]}" if delta in AT_THE_ENDS else f"{error}",)
+            raise
     return epsilon, delta
 
 
