@@ -109,9 +109,11 @@ class Laplace(Step):
         sine, shrunk, rise = np.sin(s.imag), exp(-2 * far), np.empty(count, dtype=complex)
         rise.real = expm1(-2 * far) - 2 * shrunk * sine**2  # e^(-2s) - 1
         rise.imag = -2 * shrunk * sine * np.cos(s.imag)
-        value = s + np.log(1 + rise * (0.5 - self.end / 4 / s))
+        turned = 1 + rise * (0.5 - self.end / 4 / s)  # M e^-s, up to a constant; it has zeros
+        value = s + np.log(turned)
         value -= value[0].real
-        return value, EPS * (16 + 8 * (far + angle) + 8 * (abs(value.real) + abs(value.imag)))
+        noise = EPS * (4 + 2 * (far + angle) + 2 * (abs(value.real) + abs(value.imag)))
+        return value, noise / np.clip(abs(turned), 1e-100, 1.0)
 
     def falls(self, c):
         loss, log_p, *_ = self.rule(c, 0.0)
