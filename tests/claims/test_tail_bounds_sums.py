@@ -1,6 +1,8 @@
 """The claims of `tail-bounds` and `more-tails` on sums and martingales, against exact laws."""
 
 import math
+from functools import reduce
+from itertools import product
 
 import mpmath
 import numpy as np
@@ -9,27 +11,6 @@ from scipy import stats
 from boxes import cosh, exp, for_all, log1p, sinh
 from dpnotes.chapters import tail_bounds
 from evidence import at_most, claim, equal, holds, must_fail, slip
-from rounds import falling_tail
-
-
-def sum_law(laws):
-    """Law of a sum of independent variables with values 0, 1, 2, ..."""
-    total = np.ones(1)
-    for law in laws:
-        total = np.convolve(total, law)
-    return total
-
-
-def random_sums(rng, count, n):
-    """Exact laws of sums of n independent variables with values 0, 1/4, ..., 1, and their means."""
-    steps = np.arange(5) / 4
-    for _ in range(count):
-        laws = rng.dirichlet(np.full(5, rng.choice([0.1, 0.3, 1.0])), n)
-        if rng.random() < 0.5:  # coins
-            heads = rng.random(n) * rng.choice([0.1, 1.0])
-            laws = np.stack([1 - heads, 0 * heads, 0 * heads, 0 * heads, heads], axis=-1)
-        law = sum_law(laws)
-        yield law, (laws @ steps).mean(), np.arange(law.size) / (4 * n)
 
 
 @claim(
@@ -41,12 +22,14 @@ def random_sums(rng, count, n):
     ],
 )
 def test_the_sharp_form_of_the_additive_bound(bound, rng):
-    for n in (1, 2, 5, 20, 60):
-        for law, mu, t in random_sums(rng, 40, n):
-            above, below = law[::-1].cumsum()[::-1], law.cumsum()
-            up, down = t >= mu, t <= mu
-            at_most(above[up], bound(t[up], n, mu), rtol=1e-11)
-            at_most(below[down], bound(t[down], n, mu), rtol=1e-11)
+    """Exact laws of sums of n variables with values 0, 1/4, ..., 1, some of them nearly coins."""
+    for n, spread in product((1, 2, 5, 20, 60), (0.01, 0.1, 1.0)):
+        for _ in range(13):
+            laws = rng.dirichlet(np.full(5, spread), n)
+            law, mu = reduce(np.convolve, laws), (laws @ np.arange(5)).mean() / 4
+            t, above, below = np.arange(law.size) / (4 * n), law[::-1].cumsum()[::-1], law.cumsum()
+            at_most(above[t >= mu], bound(t[t >= mu], n, mu), rtol=1e-11)
+            at_most(below[t <= mu], bound(t[t <= mu], n, mu), rtol=1e-11)
     t, mu = rng.random(2000), rng.random(2000)
     at_most(bound(t, 50, mu), np.exp(-2 * 50 * (t - mu) ** 2))
     for gap in (1e-3, 1e-5, 1e-7):  # huge n, s near mu: the exponent keeps its precision
@@ -91,62 +74,9 @@ def test_a_third_is_false_for_large_deviations():
     holds([log_tail > -300 * 2**2 / 3, log_tail < -300 * 2**2 / (2 + 2)])
 
 
-def grow(rng, trees, depth, law):
-    """Random trees: every node has its own law(rng, shape, level) of three steps.
-
-    The ends of all paths of each tree, their weights, and for every node the mean of its steps.
-    """
-    ends, weights, drift = np.zeros((trees, 1)), np.ones((trees, 1)), []
-    for level in range(depth):
-        steps, chances = law(rng, ends.shape, level)
-        drift.append((steps * chances).sum(-1).ravel())
-        ends = (ends[..., None] + steps).reshape(trees, -1)
-        weights = (weights[..., None] * chances).reshape(trees, -1)
-    return ends, weights, np.concatenate(drift)
-
-
-def fair_steps(low, high):
-    """Steps in [low[i], high[i]] at level i, with mean 0: two opposite ones, and none."""
-
-    def law(rng, shape, level):
-        down, up = low[level] * rng.random(shape), high[level] * rng.random(shape)
-        at_ends = rng.random(shape) < 0.7
-        down, up = np.where(at_ends, low[level], down), np.where(at_ends, high[level], up)
-        move = rng.random(shape) ** 0.2
-        chances = np.stack([move * up, move * -down, (1 - move) * (up - down)], axis=-1)
-        return np.stack([down, up, 0 * up], axis=-1), chances / (up - down)[..., None]
-
-    return law
-
-
-def azuma(t, k, b):
-    return np.exp(-t * t / (2 * k * b * b))
-
-
-@claim(
-    "U-martingale",
-    of=lambda t, widths: np.exp(-2 * t * t / np.sum(widths**2)),
-    wrong=[lambda t, widths: np.exp(-8 * t * t / np.sum(widths**2))],  # half the widths
-)
-def test_azuma_hoeffding(bound, rng):
-    for depth in (1, 2, 4, 7):
-        for _ in range(5):
-            low, high = -np.exp(rng.normal(size=depth)), np.exp(rng.normal(size=depth))
-            ends, weights, drift = grow(rng, 8, depth, fair_steps(low, high))
-            equal(drift, 0.0, atol=1e-12)
-            for side in (1, -1):
-                at, exact = falling_tail(side * ends, weights)
-                at_most(exact[at >= 0], bound(at[at >= 0], high - low), rtol=1e-11)
-    t = rng.exponential(size=500)
-    equal(bound(t, np.full(9, 0.6)), azuma(t, 9, 0.3), rtol=1e-11)
-
-    printed = math.exp(-2 * 1.0**2 / 2**2)
-    assert 1 > printed
-    slip(
-        "U-martingale",
-        "without a_i ≤ X_i ≤ b_i and ε ≥ 0 the display is false: X₁ = ±1 by a fair coin, ε = −1 "
-        f"gives P(S₁ ≥ −1) = 1 against exp(−2/4) = {printed:.4f}",
-    )
+def azuma(t, widths):
+    """The bound of a martingale whose steps lie in intervals of these widths."""
+    return np.exp(-2 * t * t / (widths**2).sum())
 
 
 @claim("T-15")
@@ -162,14 +92,22 @@ def test_a_step_of_azumas_inequality_everywhere():
     )
 
 
-@claim("T-15")
-def test_azuma_is_weaker_than_hoeffdings_bound():
-    equal(azuma(2.5, 7, 2 * 0.6), np.exp(-(2.5**2) / (8 * 7 * 0.6**2)))  # of centred terms
+@claim("T-15", "U-martingale")
+def test_what_azumas_inequality_does_not_say():
+    b = np.full(7, 0.6)  # it bounds centred terms, which lie in [-2b, 2b]
+    equal(azuma(2.5, 4 * b), np.exp(-(2.5**2) / (8 * 7 * 0.6**2)))
 
     printed = math.exp(-((-1) ** 2) / 2)  # X constant, k = b = 1, t = -1
     assert 1 > printed
     slip(
         "T-15", f"X₀ = X₁, b = 1, t = −1: P(X₁ − X₀ ≥ −1) = 1, but exp(−t²/(2kb²)) = {printed:.4f}"
+    )
+    printed = math.exp(-2 * 1.0**2 / 2**2)
+    assert 1 > printed
+    slip(
+        "U-martingale",
+        "without a_i ≤ X_i ≤ b_i and ε ≥ 0 the display is false: X₁ = ±1 by a fair coin, ε = −1 "
+        f"gives P(S₁ ≥ −1) = 1 against exp(−2/4) = {printed:.4f}",
     )
 
 
@@ -180,7 +118,7 @@ def test_the_present_is_not_enough_for_the_highest_point():
         paths = np.cumsum(np.pad(steps, ((0, 0), (1, 0))), axis=1)
         drift = [steps[paths[:, i] == x, i].mean() for i in range(5) for x in paths[:, i]]
         at_most(drift, 0.0)
-        at_most((place(paths) >= 1).mean(), azuma(1.0, 5, 1.0))
+        at_most((place(paths) >= 1).mean(), azuma(1.0, np.full(5, 2.0)))
 
     steps = np.array([[1, -1, -1, -1, -1], [0, 0, 1, -1, -1], [-1, 0, 0, 1, 1]], float)
     check(steps, lambda paths: paths[:, -1])
@@ -188,32 +126,37 @@ def test_the_present_is_not_enough_for_the_highest_point():
     must_fail(check, -steps, lambda paths: paths[:, -1])
 
 
-def best_gambler(k, m):
-    """Largest P(X_k - X_0 >= j/m), j = 0 ... k m, over all fair steps i/m in [-1, 1]."""
-    edge = (k + 1) * m
+def best_gambler(ranges):
+    """Largest P(X_k - X_0 >= t), t = 0, 1, ..., over all fair steps i in [-low, high], one range
+    (low, high) a round."""
+    edge = sum(map(max, ranges)) + np.max(ranges)
     value = (np.arange(-edge, edge + 1) >= 0).astype(float)
-    for _ in range(k):
-        best = value.copy()
-        for down in range(1, m + 1):
-            for up in range(1, m + 1):
-                low, high = value[m - down : -m - down], value[m + up : value.size - m + up]
-                best[m:-m] = np.maximum(best[m:-m], (up * low + down * high) / (up + down))
+    for low, high in ranges:
+        best, m = value.copy(), max(low, high)
+        for down, up in product(range(1, low + 1), range(1, high + 1)):
+            fallen, risen = value[m - down : -m - down], value[m + up : value.size - m + up]
+            best[m:-m] = np.maximum(best[m:-m], (up * fallen + down * risen) / (up + down))
         value = best
-    return value[edge::-1][: k * m + 1]
+    return value[edge::-1][: sum(high for _, high in ranges) + 1]
 
 
 @claim(
     "T-15",
+    "U-martingale",
     of=azuma,
     wrong=[
-        lambda t, k, b: azuma(t, k, b) ** 1.5,
-        lambda t, k, b: azuma(t, k, b / 2),  # width b, not 2b
+        lambda t, widths: azuma(t, widths) ** 1.5,
+        lambda t, widths: azuma(t, widths / 2),  # b in place of 2b
+        lambda t, widths: azuma(t, np.full(widths.size, widths.mean())),
     ],
 )
 def test_no_gambler_beats_azuma(bound):
+    for ranges in ([(1, 6), (3, 3), (5, 2), (2, 7)] * 3, [(4, 1)] * 10, [(9, 9)] + [(1, 1)] * 9):
+        best = best_gambler(ranges)
+        at_most(best, bound(np.arange(best.size), np.sum(ranges, axis=1)), rtol=1e-11)
     for k, m in ((1, 8), (3, 5), (9, 4), (25, 6), (60, 2)):
-        best, t = best_gambler(k, m), np.arange(k * m + 1) / m
-        at_most(best, bound(t, k, 1.0), rtol=1e-11)
+        best = best_gambler([(m, m)] * k)
+        at_most(best, bound(np.arange(best.size), np.full(k, 2 * m)), rtol=1e-11)
         heads = np.arange((k + 1) // 2, k + 1)  # stop on arrival at t = 2 heads - k
         arrive = 2 * stats.binom.sf(heads, k, 0.5) + stats.binom.pmf(heads, k, 0.5)
         ends = 2 * heads - k
