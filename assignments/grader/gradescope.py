@@ -6,7 +6,7 @@ import traceback
 import zipfile
 from pathlib import Path
 
-from . import judge, masters, pins, sandbox, submissions
+from . import judge, masters, sandbox, submissions
 
 ROOT = Path(__file__).resolve().parents[2]
 SETUP = """#!/usr/bin/env bash
@@ -22,7 +22,7 @@ if [ "$python" = none ] || ! command -v "$python" >/dev/null; then
   exit 1
 fi
 "$python" -m venv /autograder/venv
-/autograder/venv/bin/pip install --quiet --require-hashes -r /autograder/source/requirements.txt
+/autograder/venv/bin/pip install --quiet -r /autograder/source/assignments/grading.txt
 useradd --system --no-create-home student || true
 chmod -R u+rX,go+rX /autograder/source /autograder/venv
 chmod 700 /autograder/source
@@ -55,7 +55,8 @@ def write(name, masters_folder, target):
             info.external_attr = 0o755 << 16
             archive.writestr(info, text)
         archive.write(masters_folder / f"{name}.md", f"assignments/{name}.md")
-        archive.writestr("requirements.txt", pins.for_grading())
+        for file in ("requirements.txt", "assignments/grading.txt"):
+            archive.write(ROOT / file, file)
         for folder in ("assignments/grader", "dpnotes"):
             for file in sorted((ROOT / folder).rglob("*")):
                 if file.is_file() and "__pycache__" not in file.parts:

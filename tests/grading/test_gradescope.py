@@ -122,7 +122,7 @@ def test_set_up_and_marked(zipped, master, tmp_path):
 
 @pytest.mark.thorough
 def test_set_up_with_all_packages(zipped, master, tmp_path):
-    """Every package is downloaded, with its hash."""
+    """Every package is downloaded, in its pinned version."""
     harness = Harness(tmp_path, zipped, borrowed=False)
     done = harness.run("source/setup.sh")
     assert done.returncode == 0, done.stdout + done.stderr
