@@ -68,12 +68,10 @@ def test_the_definition_over_all_events_is_one_sum(delta_of, rng):
 
 def area_under_tail(p, q, epsilon):
     """Integral over s > epsilon of e^(epsilon - s) P(L > s), step by step of the tail."""
-    loss = losses(p, q)
-    steps = np.sort(np.where(np.isfinite(loss), np.maximum(loss, epsilon), np.inf), -1)
-    steps = np.concatenate([np.full(steps.shape[:-1] + (1,), epsilon), steps], -1)
-    weight = np.exp(epsilon - steps[..., :-1]) - np.exp(epsilon - steps[..., 1:])
-    tails = (p[..., None, :] * (loss[..., None, :] > steps[..., :-1, None])).sum(-1)
-    return np.where(weight > 0, weight * tails, 0.0).sum(-1)
+    steps = np.sort(np.maximum(losses(p, q), epsilon), -1)
+    steps = np.concatenate([np.full_like(steps[:, :1], epsilon), steps], -1)
+    tails = (p[:, None] * (losses(p, q)[:, None] > steps[:, :-1, None])).sum(-1)
+    return (-np.diff(np.exp(epsilon - steps)) * tails).sum(-1)
 
 
 @claim(
@@ -86,10 +84,10 @@ def area_under_tail(p, q, epsilon):
 def test_delta_is_at_most_the_tail(tail):
     for epsilon in EPSILONS:
         p, q = pairs(8)
-        at_most(dp.hockey_stick(p, q, epsilon), tail(p, q, epsilon), atol=1e-15)
-        at_most(dp.hockey_stick(q, p, epsilon), tail(q, p, epsilon), atol=1e-15)
-        # the area is the weighted integral of the tail
-        equal(dp.hockey_stick(p, q, epsilon), area_under_tail(p, q, epsilon), atol=1e-13)
+        for pair in ((p, q), (q, p)):
+            delta = dp.hockey_stick(*pair, epsilon)
+            at_most(delta, tail(*pair, epsilon), atol=1e-15)
+            equal(delta, area_under_tail(*pair, epsilon), atol=1e-13)
     p, q = np.array([0.7, 0.3]), np.array([1.0, 0.0])  # equality: a loss above epsilon is infinite
     equal(dp.hockey_stick(p, q, 2.0), approximate_dp.privacy_loss_tail(p, q, 2.0))
     sigma, epsilon = np.exp(np.random.default_rng(10).normal(size=(2, 5000)))
@@ -322,25 +320,18 @@ def test_delta_is_at_most_what_was_cut(allowed, rng):
         at_most(delta, allowed(one, other)[:, 0], atol=1e-12)
 
 
-@claim("T-7", of=1.0, wrong=[0.9])
-def test_approximate_is_mostly_pure(shrink, rng):
-    table = rng.dirichlet(np.full(4, 0.5), (500, 4))  # four data sets on a ring
-
-    def only_if(shrink):
-        for epsilon in EPSILONS:
-            here, there = table, np.roll(table, 1, axis=1)
-            delta = both_ways(dp.hockey_stick, here, there, epsilon).max(1)
-            e, f = approximate_dp.conditioning_events(here, there, epsilon)
-            mass = e.sum(-1)
-            equal(mass, f.sum(-1), atol=1e-14)
-            at_most(1 - mass, shrink * delta[:, None], atol=1e-13)
-            given, other = e / mass[..., None], f / mass[..., None]
-            at_most(both_ways(dp.hockey_stick, given, other, epsilon), 0.0, atol=1e-12)
-
-    only_if(1.0)
-    must_fail(only_if, 0.9)
-    # a leak of its own for each data set, the rest epsilon-close on the ring
+@claim("T-7", of=(1.0, 1.0), wrong=[(0.9, 1.0), (1.0, 0.9)])
+def test_approximate_is_mostly_pure(only_if, if_so, rng):
+    here = rng.dirichlet(np.full(4, 0.5), (500, 4))  # four data sets on a ring
+    there = np.roll(here, 1, axis=1)
     for epsilon in EPSILONS:
+        delta = both_ways(dp.hockey_stick, here, there, epsilon).max(1)
+        e, f = approximate_dp.conditioning_events(here, there, epsilon)
+        mass = e.sum(-1, keepdims=True)
+        equal(mass[..., 0], f.sum(-1), atol=1e-14)
+        at_most(1 - mass[..., 0], only_if * delta[:, None], atol=1e-13)
+        at_most(both_ways(dp.hockey_stick, e / mass, f / mass, epsilon), 0.0, atol=1e-12)
+        # a leak of its own for each data set, the rest epsilon-close on the ring
         core = rng.dirichlet(np.ones(4), (500, 1)) * np.exp(
             rng.uniform(-epsilon / 4, epsilon / 4, (500, 4, 4))
         )
@@ -348,38 +339,34 @@ def test_approximate_is_mostly_pure(shrink, rng):
         at_most(np.abs(np.log(core / np.roll(core, 1, axis=1))), epsilon, atol=1e-12)
         kept = rng.uniform(0.05, 1, (500, 1, 1))
         leak = np.broadcast_to(np.eye(4), core.shape)
-        here = np.concatenate([kept * core, (1 - kept) * leak], axis=-1)
-        delta = both_ways(dp.hockey_stick, here, np.roll(here, 1, axis=1), epsilon).max(1)
-        at_most(delta, shrink * (1 - kept[:, 0, 0]), atol=1e-12)
+        leaky = np.concatenate([kept * core, (1 - kept) * leak], axis=-1)
+        delta = both_ways(dp.hockey_stick, leaky, np.roll(leaky, 1, axis=1), epsilon).max(1)
+        at_most(delta, if_so * (1 - kept[:, 0, 0]), atol=1e-12)
     equal(dp.hockey_stick([1.0, 0], [0, 1.0], 5.0), 1.0)  # delta = 1 is excluded: nothing is left
     equal(approximate_dp.conditioning_events([1.0, 0], [0, 1.0], 5.0)[0].sum(), 0.0)
 
 
-def highest_line(epsilons, deltas, alpha):
-    """Each point of a profile is a line below the trade-off function."""
-    return np.maximum((1 - deltas - np.outer(alpha, np.exp(epsilons))).max(-1), 0.0)
+def bends(p, q):
+    """Levels, among them all at which the trade-off function can bend, and its values there."""
+    levels = np.clip(q @ events(5).T, 0, 1)
+    return levels, dp.tradeoff(q[:, None], p[:, None], levels)
 
 
-@claim("U-privacy-profile", of=0.0, wrong=[0.1])
-def test_profile_and_tradeoff_determine_each_other(shift):
-    levels = np.linspace(0, 1, 21)
+@claim("U-privacy-profile", of=(0.0, False), wrong=[(0.1, False), (0.0, True)])
+def test_profile_and_tradeoff_determine_each_other(shift, swapped):
     p, q = pairs(28, count=300)
-    for one, other in zip(p, q, strict=True):
-        loss = losses(one, other)
-        corner = np.append(loss[np.isfinite(loss)], [-50.0, 50.0])
-        found = highest_line(corner, dp.hockey_stick(one, other, corner + shift), levels)
-        equal(1 - found, 1 - dp.tradeoff(other, one, levels), atol=1e-13)
-
-    def to_profile(tradeoff):
-        sets = events(5)
-        epsilons = np.linspace(-5, 5, 41)
-        for one, other in zip(p, q, strict=True):
-            corner = np.clip(sets @ other, 0, 1)  # all levels at which the curve can bend
-            found = (1 - tradeoff(other, one, corner) - np.outer(np.exp(epsilons), corner)).max(1)
-            equal(1 + found, 1 + dp.hockey_stick(one, other, epsilons))
-
-    to_profile(dp.tradeoff)
-    must_fail(to_profile, lambda other, one, corner: dp.tradeoff(one, other, corner))
+    one, other = p[:, None], q[:, None]
+    # each point of a profile is a line below the trade-off function
+    alpha, corner = np.linspace(0, 1, 21), np.clip(losses(p, q), -50, 50)
+    corner = np.concatenate([corner, np.full((300, 2), (-50, 50))], axis=1)
+    lines = dp.hockey_stick(one, other, corner + shift)[:, None]
+    lines = 1 - lines - np.exp(corner)[:, None] * alpha[:, None]
+    equal(1 - lines.max(-1).clip(0), 1 - dp.tradeoff(other, one, alpha), atol=1e-13)
+    # and each point of the trade-off function, one below the profile
+    levels, curve = bends(q, p) if swapped else bends(p, q)
+    epsilons = np.linspace(-5, 5, 41)
+    found = 1 - curve[:, None] - np.exp(epsilons)[:, None] * levels[:, None]
+    equal(1 + found.max(-1), 1 + dp.hockey_stick(one, other, epsilons))
     rng = np.random.default_rng(29)  # Gauss: the line of epsilon touches at the level of its event
     sigma, eps = np.exp(rng.uniform(-1.5, 3, 5000)), rng.normal(size=5000)
     touch = ndtr(-eps * sigma - 1 / (2 * sigma))
@@ -393,8 +380,7 @@ def test_profile_and_tradeoff_determine_each_other(shift):
 @claim("U-privacy-profile")
 def test_tradeoff_above_three_lines():
     p, q = pairs(281, count=300)
-    levels = np.clip(q @ events(5).T, 0, 1)  # among these are all at which the curve can bend
-    curve = np.array([dp.tradeoff(b, a, at) for a, b, at in zip(p, q, levels, strict=True)])
+    levels, curve = bends(p, q)
 
     def three_lines(alpha, delta, epsilon, fall=1, flat=1):
         falling = 1 - delta - np.exp(fall * epsilon) * alpha

@@ -22,12 +22,11 @@ from rounds import approximate_tree, four_conditions, joint, pure_tree, trees
 )
 def test_independent_composition_is_the_product_law(compose, rng):
     for _ in range(40):
-        p = [rng.dirichlet(np.ones(n)) for n in (3, 4, 2)]
-        q = [rng.dirichlet(np.ones(n)) for n in (3, 4, 2)]
+        p, q = ([rng.dirichlet(np.ones(n)) for n in (3, 4, 2)] for _ in range(2))
         law, other = compose(*p), compose(*q)
         equal(law, np.einsum("i,j,k->ijk", *p))
-        loss = [np.log(a / b) for a, b in zip(p, q, strict=True)]
-        total = loss[0][:, None, None] + loss[1][:, None] + loss[2]
+        first, second, third = (np.log(a / b) for a, b in zip(p, q, strict=True))
+        total = first[:, None, None] + second[:, None] + third
         equal(np.log(law / other), total, rtol=1e-9, atol=1e-12)  # the losses add
         equal(dp.kl(law.ravel(), other.ravel()), sum(map(dp.kl, p, q)), rtol=1e-9)
 
@@ -39,14 +38,10 @@ def test_independent_composition_is_the_product_law(compose, rng):
 )
 def test_adaptive_composition_follows_the_recursion(compose, rng):
     for _ in range(60):
-        first = rng.dirichlet(np.ones(2))
-        second = rng.dirichlet(np.ones(2), 2)
-        third = rng.dirichlet(np.ones(2), (2, 2))
-        law = compose(first, second, third)
-        for a, b, c in np.ndindex(2, 2, 2):  # xi_i = M_i(xi_1..xi_(i-1)), one path at a time
-            equal(law[a, b, c], first[a] * second[a, b] * third[a, b, c])
-        equal(law.sum(2) / law.sum((1, 2))[:, None], second)  # the conditional laws come back
-        equal(law / law.sum(2, keepdims=True), third)
+        first, second, third = (rng.dirichlet(np.ones(2), (2,) * i) for i in range(3))
+        law = compose(first, second, third)  # xi_i = M_i(xi_1..xi_(i-1))
+        equal(law, np.einsum("a,ab,abc->abc", first, second, third))
+        equal(law / law.sum(2, keepdims=True), third)  # the conditional laws come back
         deaf = compose(first, np.stack([second[0]] * 2), np.broadcast_to(third[0, 0], (2, 2, 2)))
         equal(deaf, composition.adaptive_law(first, second[0], third[0, 0]))
 
@@ -54,12 +49,8 @@ def test_adaptive_composition_follows_the_recursion(compose, rng):
 @claim("T-def-adaptive")
 def test_noisy_gradient_descent_without_clipping_has_no_privacy():
     """(6.97) is private only if one row moves the gradient a bounded amount."""
-
-    def loss_of_one_row(rows, theta, sigma, step):
-        shift = step * (rows - theta) / 100  # gradient of (theta - row)^2 / 2, 100 rows
-        return dp.gaussian_delta(sigma, 1.0, sensitivity=np.abs(shift))
-
-    unclipped = loss_of_one_row(np.array([1e1, 1e3, 1e5]), 0.0, 1.0, 1.0)
+    shift = np.array([1e1, 1e3, 1e5]) / 100  # at 0, of (theta - row)^2 / 2, one row of 100
+    unclipped = dp.gaussian_delta(1.0, 1.0, sensitivity=shift)
     holds(np.diff(unclipped) > 0)
     holds(unclipped[-1:] > 0.999)
     slip(
@@ -72,6 +63,7 @@ def test_noisy_gradient_descent_without_clipping_has_no_privacy():
 @claim(
     "T-10",
     "F-3.14",
+    "T-eight-cases",
     of=lambda e, d=0.0: (np.sum(e), np.sum(d)),
     wrong=[
         lambda e, d=0.0: (0.99 * np.sum(e), np.sum(d)),
@@ -87,21 +79,20 @@ def test_basic_composition_on_all_sets(compose, rng):
         at_most(dp.hockey_stick(joint(p), joint(q), epsilon), delta)  # the worst of all sets
         at_most(dp.hockey_stick(joint(q), joint(p), epsilon), delta)
     for epsilons in rng.exponential(1.0, (300, 3)):  # tight: what cannot be improved at delta = 0
-        pairs = [dp.dominating_pair(e) for e in epsilons]
-        p, q = (composition.adaptive_law(*(pair[i][1:3] for pair in pairs)) for i in (0, 1))
-        equal(compose(epsilons)[0], dp.max_divergence(p.ravel(), q.ravel()))
+        p, q = zip(*map(dp.dominating_pair, epsilons), strict=True)
+        loss = dp.max_divergence(*(composition.adaptive_law(*laws).ravel() for laws in (p, q)))
+        equal(compose(epsilons)[0], loss)
     small = np.full(3, 1e-7)  # and to first order in delta
-    p, q = (composition.adaptive_law(*[dp.dominating_pair(0.5, 1e-7)[i]] * 3) for i in (0, 1))
-    equal(dp.hockey_stick(p.ravel(), q.ravel(), 1.5), compose([0.5] * 3, small)[1], rtol=1e-6)
+    p, q = (composition.adaptive_law(*[law] * 3).ravel() for law in dp.dominating_pair(0.5, 1e-7))
+    equal(dp.hockey_stick(p, q, 1.5), compose([0.5] * 3, small)[1], rtol=1e-6)
 
 
 @claim("T-10")
 def test_rectangles_do_not_suffice():
     p, q = np.diag([0.5, 0.5]), np.full((2, 2), 0.25)
-    events = [np.array(bits).reshape(2, 2) for bits in np.ndindex(2, 2, 2, 2)]
-    rectangles = [np.outer(a, b) for a in np.ndindex(2, 2) for b in np.ndindex(2, 2)]
-    on_all = max((p * s).sum() - (q * s).sum() for s in events)
-    on_rectangles = max((p * s).sum() - (q * s).sum() for s in rectangles)
+    on_all = dp.hockey_stick(p.ravel(), q.ravel(), 0.0)
+    sides = np.array(list(np.ndindex(2, 2)))
+    on_rectangles = (sides @ (p - q) @ sides.T).max()
     equal(on_rectangles, 0.25)
     equal(on_all, 0.5)
     slip(
@@ -179,9 +170,7 @@ def test_the_chord_bounds_the_kl_of_all_laws_everywhere():
 )
 def test_randomized_response_attains_the_bound_on_kl(bound):
     for epsilon in np.geomspace(1e-4, 20, 40):
-        coin = dp.dominating_pair(epsilon)
-        equal(dp.kl(*coin), bound(epsilon), rtol=1e-10)
-        equal(bound(epsilon), epsilon * np.expm1(epsilon) / (np.exp(epsilon) + 1), rtol=1e-12)
+        equal(dp.kl(*dp.dominating_pair(epsilon)), bound(epsilon), rtol=1e-10)
 
 
 @claim(
@@ -195,28 +184,23 @@ def test_randomized_response_attains_the_bound_on_kl(bound):
 def test_the_loss_is_a_martingale_plus_its_drift(most, rng):
     for epsilon in (0.02, 0.3, 1.5):
         mean = dp.kl(*trees(rng, epsilon, (3, 3, 3), 80))
-        at_most(0.0, mean)
         at_most(mean, most(epsilon), rtol=1e-9)
-        coins = zip(*[dp.dominating_pair(epsilon)] * 3, strict=True)
-        worst_mean = dp.kl(*(composition.adaptive_law(*c).ravel() for c in coins))
-        equal(worst_mean, most(epsilon), rtol=1e-9)  # attained
+        coins = (composition.adaptive_law(*[c] * 3).ravel() for c in dp.dominating_pair(epsilon))
+        equal(dp.kl(*coins), most(epsilon), rtol=1e-9)  # attained
 
     def check(drift_of):
         for epsilon in (0.02, 0.3, 1.5):
             p, q = pure_tree(rng, epsilon, (3, 3, 3), 80)
-            before = np.zeros((80, 1))
-            for i in range(3):
-                size = p[i].shape[-1]
-                now, other = p[i].reshape(80, -1, size), q[i].reshape(80, -1, size)
+            x = np.zeros(80)
+            for now, other in zip(p, q, strict=True):
                 loss = np.log(now / other)
                 holds((loss.min(-1) < 0) & (loss.max(-1) > 0))  # both signs occur
                 at_most(np.abs(loss), epsilon, rtol=1e-9)
-                drift = drift_of(now, other)
-                mean = (now * (before[..., None] + loss - drift[..., None])).sum(-1)
-                equal(mean, before, rtol=0, atol=1e-10 * epsilon)  # E[X_i | past] = X_(i-1)
                 equal((now * np.exp(-loss)).sum(-1), 1.0)  # exp(-L) is a martingale as it is
-                before = (before[..., None] + loss - drift[..., None]).reshape(80, -1)
-            x, law = before, joint(p)
+                after = x[..., None] + loss - drift_of(now, other)[..., None]
+                equal((now * after).sum(-1), x, rtol=0, atol=1e-10 * epsilon)
+                x = after
+            x, law = x.reshape(80, -1), joint(p)
             for t in epsilon * np.linspace(0.2, 3, 8):
                 at_most((law * (x >= t)).sum(-1), np.exp(-(t**2) / (6 * epsilon**2)), rtol=1e-9)
 
@@ -268,13 +252,11 @@ def test_events_given_every_past(rng):
 
     # the whole path: E_1 and E_2 have probability (1 - delta)^2 together, as independent events do
     epsilon = 0.5
-    first, second = rng.dirichlet(np.ones(4), (2, 100)), rng.dirichlet(np.ones(4), (2, 100, 4))
-    delta = max(worst(*first, epsilon).max(), worst(*second, epsilon).max())
-    e1, f1 = approximate_dp.conditioning_events(*first, epsilon, delta)
-    e2, f2 = approximate_dp.conditioning_events(*second, epsilon, delta)
-    one, other = e1[..., None] * e2, f1[..., None] * f2
-    equal(one.sum((-1, -2)), (1 - delta) ** 2)
-    equal(other.sum((-1, -2)), (1 - delta) ** 2)
+    rounds = rng.dirichlet(np.ones(4), (2, 100)), rng.dirichlet(np.ones(4), (2, 100, 4))
+    delta = max(worst(*laws, epsilon).max() for laws in rounds)
+    events = (approximate_dp.conditioning_events(*laws, epsilon, delta) for laws in rounds)
+    one, other = (first[..., None] * then for first, then in zip(*events, strict=True))
+    equal([one.sum((-1, -2)), other.sum((-1, -2))], (1 - delta) ** 2)
     at_most(np.abs(np.log(one / other)), 2 * epsilon, rtol=1e-9)
 
 
@@ -302,7 +284,6 @@ def test_the_slips_in_the_claim_on_conditional_laws():
 
 
 # --------------------------------------------- for every epsilon of a box, by interval arithmetic
-UP_TO_50 = {r"\eps": (0, 50)}
 TIGHT = (composition.kl_from_pure, lambda e: e * tanh(e / 2))
 EXPONENTIAL = (composition.kl_from_pure_exponential, lambda e: e * expm1(e))
 
@@ -313,7 +294,7 @@ def test_exponential_bound_everywhere():
         r"$\eps\tanh\frac\eps2 \le \frac12\eps(e^\eps - 1)$",
         TIGHT,
         (lambda e: EXPONENTIAL[0](e) / 2, lambda e: EXPONENTIAL[1](e) / 2),
-        UP_TO_50,
+        {r"\eps": (0, 50)},
         touch=3 * (0,),
         too_low=[lambda e: 0.49 * EXPONENTIAL[1](e), lambda e: e * (1 - exp(-e)) / 2],
     )
@@ -326,7 +307,7 @@ def test_half_of_epsilon_squared_everywhere():
         r"$\eps\tanh\frac\eps2 \le \frac{\eps^2}2$",
         TIGHT,
         lambda e: e * e / 2,
-        UP_TO_50,
+        {r"\eps": (0, 50)},
         touch=4 * (0,),
         too_low=[lambda e: 0.499 * e * e],
     )

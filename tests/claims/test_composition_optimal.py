@@ -4,14 +4,16 @@ cannot be improved, against product laws and 60 digits.
 
 import math
 
-import mpmath
 import numpy as np
 import pytest
-from scipy.optimize import brentq, minimize_scalar
+from flint import arb
+from scipy.optimize.elementwise import find_root
 
 import dpnotes as dp
 from dpnotes.chapters import composition, gaussian
 from evidence import at_most, claim, equal, holds, must_fail, slip
+from oracles.exact import binomial_delta
+from oracles.laws import Part
 from rounds import coin_tail, optimal_of_different, quadratic
 
 
@@ -52,74 +54,51 @@ def test_variance_of_k_laplace_answers(rng):
     )
 
 
-def gaussian_sigma_split(share, epsilon, delta, k):
+def split_noise(share, epsilon, delta, k):
     """Noise of k Gaussian answers by the textbook formula, share delta for the theorem."""
     each = composition.per_query_epsilon(epsilon, k, share * delta)
     return gaussian.sigma_classical(each, (1 - share) * delta / k)
 
 
-def best_delta_split(epsilon, delta, k):
-    """The best share, and its noise."""
-    found = minimize_scalar(
-        gaussian_sigma_split, args=(epsilon, delta, k), bounds=(1e-6, 1 - 1e-6), method="bounded",
-        options={"xatol": 1e-10},
-    )  # fmt: skip
-    return found.x, found.fun
+def best_share(epsilon, delta, k):
+    """The root of s/(1-s) = A / sqrt(B (B + epsilon)); epsilon = 0 is the leading order."""
+
+    def gap(s, epsilon, delta, k):
+        a, b = np.log(1.25 * k / ((1 - s) * delta)), -np.log(s * delta)
+        return s * np.sqrt(b * (b + epsilon)) - (1 - s) * a
+
+    return find_root(gap, (1e-9, 1 - 1e-9), args=(epsilon, delta, k)).x
 
 
 @claim("A-delta-split")
 def test_splitting_delta(rng):
     k = np.ceil(np.exp(rng.uniform(0, 10, 2000))) + 1
-    delta = np.exp(rng.uniform(-30, -1.01, 2000))
+    epsilon, delta = 10 ** rng.uniform(-3, 0, 2000), np.exp(rng.uniform(-30, -1.01, 2000))
+    here = epsilon, delta, k
 
-    def product(share, constant=1.0):
-        return np.log(constant * k / ((1 - share) * delta)) * np.log(1 / (share * delta))
+    def better(share, *others):
+        for other in others:
+            at_most(split_noise(share, *here), split_noise(other, *here))
 
-    def check(better, worse):
-        for constant in (1.0, 1.25):
-            at_most(product(better, constant), product(worse, constant))
+    def is_best(share):
+        better(share, *np.linspace(0.001, 0.999, 99), share - 1e-4, share + 1e-4)
+        holds(share > 0.5)
 
-    def best_share(n, d, e):
-        """The root of s/(1-s) = A / sqrt(B (B + e)); e = 0 is the leading order."""
-
-        def gap(s):
-            a, b = np.log(1.25 * n / ((1 - s) * d)), np.log(1 / (s * d))
-            return s * np.sqrt(b * (b + e)) - (1 - s) * a
-
-        return brentq(gap, 1e-9, 1 - 1e-9, xtol=1e-13)
-
-    for n, d in zip(k[:300], delta[:300], strict=True):
-        low = best_share(n, d, 0.0)
-        holds(low > 0.5)
-        others = np.linspace(0.001, 0.999, 99)
-        top = np.log(1.25 * n / ((1 - others) * d)) * np.log(1 / (others * d))
-        at_most(np.log(1.25 * n / ((1 - low) * d)) * np.log(1 / (low * d)), top)
-
-    def the_code_finds(root):
-        for n, d in zip(k[:60], delta[:60], strict=True):
-            for e in (1e-3, min(1.0, 2 * np.log(1.25 * n))):
-                if composition.per_query_epsilon(e, n, d) <= 1:
-                    share, _ = best_delta_split(e, d, n)
-                    equal(share, root(n, d, e), rtol=1e-6)
-                    holds(share > 0.5)
-
-    the_code_finds(best_share)
-    must_fail(the_code_finds, lambda n, d, e: best_share(n, d, 0.0))  # the leading order is not it
-    leading = 1.0 / np.sqrt(2 * 100 * np.log(1 / (best_share(100, 1e-6, 0.0) * 1e-6)))
-    delta_prime = best_share(100, 1e-6, 0.0) * 1e-6
-    spent = composition.advanced(leading, 100, delta_prime, mean=quadratic)
-    equal(spent, 1 + 1 / (4 * np.log(1 / delta_prime)))  # and misses the budget
-    check(0.5, 1 / (k + 1))  # delta' = delta/2 against delta' = delta_0 = delta/(k+1)
-    holds(product(0.5) < product(1 / (k + 1)))
-    must_fail(check, 1 / (k + 1), 0.5)
-    for epsilon, delta_one, n in ((1.0, 1e-6, 100), (0.3, 1e-9, 20), (2.0, 1e-5, 5000)):
-        share, sigma = best_delta_split(epsilon, delta_one, n)
-        others = np.linspace(0.01, 0.99, 99)
-        at_most(sigma, gaussian_sigma_split(others, epsilon, delta_one, n), rtol=1e-9)
-        exact = math.sqrt(n) * dp.gaussian_sigma(epsilon, delta_one)
-        at_most(3 * exact, sigma)  # the exact calibration needs less than a third
-    half, last = (gaussian_sigma_split(s, 1.0, 1e-6, 100) ** 2 for s in (0.5, 1 / 101))
-    best = best_delta_split(1.0, 1e-6, 100)[1] ** 2
+    leading = best_share(0.0, delta, k)
+    is_best(best_share(*here))
+    must_fail(is_best, leading)
+    better(0.5, 1 / (k + 1))  # delta' = delta/2 against delta' = delta_0 = delta/(k+1)
+    must_fail(better, 1 / (k + 1), 0.5)
+    delta_prime = leading * delta
+    spent = composition.advanced(
+        epsilon / np.sqrt(-2 * k * np.log(delta_prime)), k, delta_prime, mean=quadratic
+    )
+    equal(spent, epsilon - epsilon**2 / (4 * np.log(delta_prime)))  # it misses the budget
+    for one in ((1.0, 1e-6, 100), (0.3, 1e-9, 20), (2.0, 1e-5, 5000)):
+        exact = math.sqrt(one[2]) * dp.gaussian_sigma(*one[:2])
+        at_most(3 * exact, split_noise(best_share(*one), *one))  # less than a third is enough
+    one = 1.0, 1e-6, 100
+    last, half, best = (split_noise(s, *one) ** 2 for s in (1 / 101, 0.5, best_share(*one)))
     exact = 100 * dp.gaussian_sigma(1.0, 1e-6) ** 2
     slip(
         "A-delta-split",
@@ -158,26 +137,15 @@ def test_close_to_n_squared_queries(answerable):
     # and k answers with it are as accurate: 1 - (1 - e^(-t))^k with t = ln(k/beta) is at most beta
     k = np.geomspace(1, 1e9, 50)
     at_most(-np.expm1(k * np.log1p(-beta / k)), beta)
-    grow = [composition.answerable_queries(0.1 * n, epsilon, delta, beta) for n in (1e6, 1e12)]
-    slope = np.log(grow[1] / grow[0]) / np.log(1e6)
-    holds(1.8 < slope < 2.0)
-    line = [
-        composition.answerable_queries(0.1 * n, epsilon, delta, beta, each=basic)
-        for n in (1e6, 1e12)
-    ]
-    holds(0.9 < np.log(line[1] / line[0]) / np.log(1e6) < 1.0)
+    for each, low, high in ((composition.per_query_epsilon, 1.8, 2.0), (basic, 0.9, 1.0)):
+        few, many = (answerable(0.1 * n, epsilon, delta, beta, each) for n in (1e6, 1e12))
+        holds(low < np.log(many / few) / np.log(1e6) < high)
 
 
 # --------------------------------------------------------------------------- the optimal theorem
 def exact_delta(epsilon, k, target):
     """The formula of X-optimal in 60 digits."""
-    with mpmath.workdps(60):
-        e, total = mpmath.mpf(epsilon), mpmath.mpf(0)
-        for i in range(k + 1):
-            gap = (2 * i - k) * e - mpmath.mpf(target)
-            if gap > 0:
-                total += mpmath.binomial(k, i) * mpmath.exp(i * e) * (1 - mpmath.exp(-gap))
-        return float(total / (1 + mpmath.exp(e)) ** k)
+    return float(binomial_delta(Part("response", (epsilon,), k), 1, arb(target)))
 
 
 @claim(
