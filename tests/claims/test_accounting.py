@@ -6,7 +6,7 @@ from math import comb, factorial
 
 import numpy as np
 import pytest
-from scipy import integrate
+from scipy import integrate, stats
 from scipy.special import ndtr
 
 import dpnotes as dp
@@ -17,11 +17,6 @@ from evidence import at_most, claim, equal, holds, must_fail
 def laws(seed, count=2000, size=5):
     rng = np.random.default_rng(seed)
     return rng.dirichlet(np.ones(size), (2, count)) * (1 - 1e-3) + 1e-3 / size
-
-
-def profile(p, q, epsilon):
-    """delta at `epsilon` (of the shape of the pairs), straight from the definition."""
-    return np.maximum(p - np.exp(epsilon)[..., None] * q, 0).sum(-1)
 
 
 def moment(p, q, z):
@@ -48,8 +43,8 @@ def test_one_function_serves_both_directions(rng):
         left, right = moment(q, p, z), moment(p, q, mirror(z))
         scale = moment(q, p, z.real + 0j).real
         at_most(np.abs(left - right) / scale, 1e-11)
-        other = profile_of_the_other(epsilon, profile(p, q, -epsilon))
-        equal(profile(q, p, epsilon), other, rtol=1e-11, atol=1e-13)
+        other = profile_of_the_other(epsilon, dp.hockey_stick(p, q, -epsilon))
+        equal(dp.hockey_stick(q, p, epsilon), other, rtol=1e-11, atol=1e-13)
 
     def other(epsilon, delta):
         return 1 - np.exp(epsilon) * (1 - delta)
@@ -68,55 +63,41 @@ def test_one_function_serves_both_directions(rng):
 def test_dominating_pairs_compose_adaptively(rng):
     grid = np.linspace(-3, 3, 41)
 
-    def curve(p, q):
-        return np.maximum(p.ravel() - np.exp(grid)[:, None] * q.ravel(), 0).sum(-1)
-
-    def instance(strict):
-        P, Q = rng.dirichlet(np.ones(3), (2, 2))  # P[i], Q[i]: the pair of step i
-        first = rng.dirichlet(np.ones(4), 3)
-        then = rng.dirichlet(np.ones(3), (4, 3))  # another kernel after each first output
-        p1, q1 = P[0] @ first, Q[0] @ first
-        p2, q2 = P[1] @ then, Q[1] @ then
-        joint = curve(p1[:, None] * p2, q1[:, None] * q2)
-        product = curve(np.multiply.outer(P[0], P[1]), np.multiply.outer(Q[0], Q[1]))
-        return joint, strict(P, Q, product)
-
     def check(bound):
         for _ in range(300):
-            at_most(*instance(bound), atol=1e-14)
+            P, Q = rng.dirichlet(np.ones(3), (2, 2))  # P[i], Q[i]: the pair of step i
+            first = rng.dirichlet(np.ones(4), 3)
+            then = rng.dirichlet(np.ones(3), (4, 3))  # another kernel after each first output
+            p, q = ((one @ first)[:, None] * (two @ then) for one, two in (P, Q))
+            product = dp.hockey_stick(np.outer(*P).ravel(), np.outer(*Q).ravel(), grid)
+            found = dp.hockey_stick(p.ravel(), q.ravel(), grid)
+            at_most(found, bound(P, Q, product), atol=1e-14)
 
     check(lambda P, Q, product: product)
     must_fail(check, lambda P, Q, product: 0.95 * product)
-    must_fail(check, lambda P, Q, product: curve(P[0], Q[0]))  # the second step forgotten
+    # the second step forgotten
+    must_fail(check, lambda P, Q, product: dp.hockey_stick(P[0], Q[0], grid))
 
 
-@claim("X-dominating-pair")
-def test_sampling_keeps_domination_for_any_mechanism_and_any_common_rows(rng):
+@claim("X-dominating-pair", of=1.0, wrong=[0.8])
+def test_sampling_keeps_domination_for_any_mechanism_and_any_common_rows(share, rng):
     """`accounting-sampled`: N on the taken rows; what it publishes with and without the additional
     row is a random processing of one pair (A, B), another one for each set J of common rows."""
     grid = np.concatenate([np.linspace(-8, 8, 161), [np.log(0.7), 0.0]])
-
-    def curve(p, q):
-        return np.maximum(p - np.exp(grid)[:, None] * q, 0).sum(-1)
-
-    def check(sampled, rounds=300):
-        for _ in range(rounds):
-            A, B = rng.dirichlet(np.ones(3), 2)
-            rate, J = rng.random() ** 2, rng.dirichlet(np.ones(4))
-            processed = rng.dirichlet(np.full(5, 0.3), (4, 3))
-            a, b = A @ processed, B @ processed  # for each J
-            p, q = J @ ((1 - rate) * b + rate * a), J @ b
-            P, Q = sampled(A, B, rate), B
-            at_most(curve(p, q), curve(P, Q), atol=1e-14)
-            at_most(curve(q, p), curve(Q, P), atol=1e-14)
-
-    check(lambda A, B, rate: (1 - rate) * B + rate * A)
-    must_fail(check, lambda A, B, rate: (1 - 0.8 * rate) * B + 0.8 * rate * A)
-    for _ in range(30):  # and `subsample` is this pair
+    for _ in range(300):
+        A, B = rng.dirichlet(np.ones(3), 2)
+        rate, J = rng.random() ** 2, rng.dirichlet(np.ones(4))
+        processed = rng.dirichlet(np.full(5, 0.3), (4, 3))
+        a, b = A @ processed, B @ processed  # for each J
+        p, q = J @ ((1 - rate) * b + rate * a), J @ b
+        P = (1 - share * rate) * B + share * rate * A
+        at_most(dp.hockey_stick(p, q, grid), dp.hockey_stick(P, B, grid), atol=1e-14)
+        at_most(dp.hockey_stick(q, p, grid), dp.hockey_stick(B, P, grid), atol=1e-14)
+    epsilon = np.linspace(0, 2, 21)  # and `subsample` is this pair
+    for _ in range(30):
         (A, B), rate = rng.dirichlet(np.ones(3), 2), rng.random()
-        pair = dp.finite((1 - rate) * B + rate * A, B)
-        e = np.linspace(0, 2, 21)
-        equal(dp.subsample(dp.finite(A, B), rate).delta(e), pair.delta(e), rtol=1e-9, atol=1e-14)
+        pair = dp.finite((1 - rate) * B + rate * A, B).delta(epsilon)
+        equal(dp.subsample(dp.finite(A, B), rate).delta(epsilon), pair, rtol=1e-9, atol=1e-14)
 
 
 class Lattice:
@@ -232,7 +213,7 @@ def test_error_bound_on_the_left_line(rng):
     epsilon, period = rng.uniform(-2, 2, 1500), rng.uniform(1, 12, 1500)
     c = rng.uniform(-0.9, -0.1, 1500)
     a, b = -1 + (1 + c) * rng.random(1500), c * rng.random(1500)
-    truths = 1 - profile(p, q, epsilon), 1 - profile(q, p, epsilon)
+    truths = 1 - dp.hockey_stick(p, q, epsilon), 1 - dp.hockey_stick(q, p, epsilon)
     moments = (lambda z: moment(p, q, z)), (lambda z: moment(p, q, -1 - z))
 
     def front(M, s, constant=0.0):
@@ -269,7 +250,7 @@ def test_error_bound_on_the_left_line(rng):
     x = rng.uniform(0.05, 3, 1500)  # the right line of the exchanged pair
     for s in (x, 2 * x):
         bound = front(moments[1], s, tilts.chernoff(s))
-        at_most(profile(q, p, epsilon), bound, rtol=1e-11)
+        at_most(dp.hockey_stick(q, p, epsilon), bound, rtol=1e-11)
 
 
 def lifted(sigma, rate, theta, x):
@@ -338,21 +319,16 @@ def test_jumps_are_counted():
     period, mu = rng.uniform(4, 12, count), rng.uniform(0.8, 2.0, count)
     loss = np.log(p / q)
 
-    def gauss(e):
-        return ndtr(mu / 2 - e / mu) - np.exp(e) * ndtr(-mu / 2 - e / mu)
-
     # delta_j, outcome by outcome: every triple, every way in which j of the three jump
     exact, losses = np.zeros((k + 1, count)), np.tile(loss, 2)
     masses = np.concatenate([p * (1 - jump), p * jump], axis=1)
     for triple in map(list, product(range(2 * size), repeat=k)):
-        given = gauss(epsilon - losses[:, triple].sum(1))
+        given = dp.gaussian_delta(1 / mu, epsilon - losses[:, triple].sum(1))
         exact[sum(x >= size for x in triple)] += given * masses[:, triple].prod(1)
 
     def moments(z, j, ways):
-        F, J = (
-            (p[:, None] * share[:, None] * np.exp(z[..., None] * loss[:, None])).sum(-1)
-            for share in (1 - jump, jump)
-        )
+        powers = p[:, None] * np.exp(z[..., None] * loss[:, None])
+        F, J = ((powers * share[:, None]).sum(-1) for share in (1 - jump, jump))
         return ways * F ** (k - j) * J**j * np.exp(0.5 * mu[:, None] ** 2 * z * (z + 1))
 
     def on_its_line(j, ways, aliases=1.0):
@@ -397,21 +373,11 @@ def test_a_pinch_raises_delta_by_at_most_the_density(share, growth, rng):
     epsilon = np.where(rng.random(4000) < 0.3, loss[:, 0], rng.uniform(-1, 2, 4000))
     eta = 10 ** rng.uniform(-3, 0.5, 4000)
 
-    def normal(x):  # the density of the pinch's loss
-        return np.exp(-0.5 * (x / eta - eta / 2) ** 2) / (eta * np.sqrt(2 * np.pi))
-
-    def pinched(epsilon):
-        """Each loss followed by a Gaussian release of this mu."""
-        total = 0.0
-        for one, of_p in zip(loss.T, p.T, strict=True):
-            a = eta / 2 - (epsilon - one) / eta
-            total = total + of_p * (ndtr(a) - np.exp(epsilon - one) * ndtr(a - eta))
-        return total
-
-    truth, above = profile(p, q, epsilon), pinched(epsilon)
-    density = sum(w * normal(epsilon - one) for one, w in zip(loss.T, p.T, strict=True))
+    gap = epsilon[:, None] - loss
+    normal = stats.norm(eta[:, None] ** 2 / 2, eta[:, None]).pdf(gap)  # of the pinch's loss
+    truth, density = dp.hockey_stick(p, q, epsilon), (p * normal).sum(1)
+    above = (p * dp.gaussian_delta(1 / eta[:, None], gap)).sum(1)  # a release follows each loss
     at_most(truth, above, atol=1e-13)
-
     at_most(above - share * eta**2 * np.exp(growth * eta**2) * density, truth, atol=1e-13)
     period, c = rng.uniform(0.5, 6, 4000), rng.uniform(-0.9, 3, 4000)
     z = c[:, None] + 2j * np.pi / period[:, None] * np.arange(-60, 61)
