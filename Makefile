@@ -1,6 +1,7 @@
 # Each target makes .venv, installs the pinned requirements and does its job: nothing to set up by hand.
 PYTHON ?= python3
 BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALLED := .venv/.installed
 BUILT := _build/html/.built
 SOURCES := $(shell git ls-files _config.yml _toc.yml chapters dpnotes ledger site tests/claims ':(glob)tests/*.py' \
@@ -51,8 +52,9 @@ $(INSTALLED): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
 	  { echo "Python 3.11 to 3.13 is needed: make PYTHON=/path/to/python3.12 ..."; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	{ $(PIP) uv==0.13.9 && $(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements.txt; } || \
+	  $(PIP) -r requirements.txt  # slower, but it knows the settings of pip
+	$(PIP) --no-deps --no-build-isolation -e .
 	touch $@
 
 book: $(INSTALLED)
