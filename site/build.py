@@ -10,7 +10,6 @@ notebook is complete and no guard (`guards.py`) found a fault.
 
 import argparse
 import contextlib
-import json
 import os
 import re
 import shutil
@@ -19,14 +18,19 @@ import sys
 import time
 from pathlib import Path
 
+import nbformat
 import yaml
+from jupyter_cache import get_cache
+from jupyter_cache.executors import load_executor
 
 import licences
 import offline
 import runtime
+from downloads import is_executed
 
 ROOT = Path(__file__).resolve().parent.parent
 ALWAYS = ("references",)
+CACHE = ".jupyter_cache"
 DANGLING = re.compile(
     r"label '.*' not found|undefined label|unknown document|equation not found|xref_missing"
     r"|term not in glossary|toctree contains reference|could not find bibtex key|No bibliography"
@@ -92,17 +96,30 @@ def partial_toc(root, toc, pages):
     return {**toc, "parts": parts + ([draft] if drafts else [])}
 
 
+def execute_pages(paths, cache_path):
+    """Execute notebooks, one on each core, into a new cache, where the build finds the results.
+
+    A page that fails is not in the cache: the build executes it again, and says what is wrong.
+    """
+    os.environ["TQDM_DISABLE"] = "1"  # what a page prints must not depend on how long it took
+    shutil.rmtree(cache_path, ignore_errors=True)
+    cache = get_cache(cache_path)
+    for path in filter(is_executed, paths):
+        cache.add_nb_to_project(str(path), read_data={"name": "myst_nb_md", "type": "plugin"})
+    load_executor("local-parallel", cache).run_and_cache(timeout=300)
+
+
 def run_sphinx(root, out, toc_path, strict, modules=()):
     """One clean Jupyter Book build; returns its status and its warnings."""
     from jupyter_book.sphinx import build_sphinx
 
-    os.environ["TQDM_DISABLE"] = "1"  # what a page prints must not depend on how long it took
     errors = Tee(sys.stderr)
     with contextlib.redirect_stderr(errors):
         status = build_sphinx(
             root, out / "html", path_config=root / "_config.yml", noconfig=True, freshenv=True,
             confoverrides={
                 "external_toc_path": str(toc_path), "latex_individualpages": False,
+                "nb_execution_mode": "cache", "nb_execution_cache_path": str(out / CACHE),
                 "run_modules": list(modules),
             },
             warningiserror=strict, keep_going=True,
@@ -113,19 +130,22 @@ def run_sphinx(root, out, toc_path, strict, modules=()):
     ]
 
 
-def check_notebooks(folder):
-    """Faults of the executed notebooks, which the tests compare with a second run.
+def complete_notebooks(folder, cache_path):
+    """Write the executed notebooks, which the tests compare with a second run; what is not executed.
 
-    Pages that say `execution_mode: off` (assignments) are taken out: they have nothing to compare.
+    Sphinx leaves them without the results that it found in the cache. Pages that say
+    `execution_mode: off` (assignments) are taken out: they have nothing to compare.
     """
-    faults = []
+    faults, cache = [], get_cache(cache_path)
     for path in sorted(folder.rglob("*.ipynb")):
-        notebook = json.loads(path.read_text(encoding="utf-8"))
-        if notebook["metadata"].get("mystnb", {}).get("execution_mode") == "off":
+        notebook = nbformat.read(path, as_version=4)
+        if notebook.metadata.get("mystnb", {}).get("execution_mode") == "off":
             path.unlink()
             continue
-        cells = [c for c in notebook["cells"] if c["cell_type"] == "code" and c["source"]]
-        missed = [n for n, cell in enumerate(cells, 1) if cell["execution_count"] is None]
+        notebook = cache.merge_match_into_notebook(notebook)[1]
+        nbformat.write(notebook, path)
+        cells = [c for c in notebook.cells if c.cell_type == "code" and c.source]
+        missed = [n for n, cell in enumerate(cells, 1) if cell.execution_count is None]
         if missed:
             faults.append(f"{path.name}: code cells {missed} were not executed")
     return faults
@@ -153,11 +173,12 @@ def build(root, out, pages, with_python=True):
         shutil.rmtree(out / folder, ignore_errors=True)
     out.mkdir(parents=True, exist_ok=True)
     toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
+    used = partial_toc(root, toc, pages) if pages else toc
     toc_path = out / "toc.yml"
-    toc_path.write_text(
-        yaml.safe_dump(partial_toc(root, toc, pages) if pages else toc), encoding="utf-8"
-    )
+    toc_path.write_text(yaml.safe_dump(used), encoding="utf-8")
     modules = sorted(runtime.modules_of(lock, root)) if lock else ()
+    listed = [toc["root"], *(c["file"] for part in used["parts"] for c in part["chapters"])]
+    execute_pages([root / f"{name}.md" for name in listed], out / CACHE)
     status, warnings = run_sphinx(root, out, toc_path, strict=not pages, modules=modules)
     faults = [w for w in warnings if not (pages and DANGLING.search(w))]
     if status and not pages and not faults:
@@ -168,7 +189,7 @@ def build(root, out, pages, with_python=True):
     licences.write(out / "html")
     offline.write_service_worker(out / "html")
     faults += licences.unowned(out / "html")
-    faults += check_notebooks(out / "jupyter_execute")
+    faults += complete_notebooks(out / "jupyter_execute", out / CACHE)
     return faults + guards.check_site(out / "html", partial=bool(pages))
 
 
