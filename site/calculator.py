@@ -107,6 +107,7 @@ def publish(app, exception):
     folder.mkdir(exist_ok=True)
     for name in ("calculator.css", "calculator.js", "table.js"):
         shutil.copy(HERE / name, folder)
+    shutil.copy(HERE.parent / "sliders" / "draw.js", folder)
     # a script, so that it loads from a file too
     text = json.dumps(grid(), separators=(",", ":"))
     (folder / "grid.js").write_text(f"globalThis.dpnotesGrid = {text};\n", encoding="utf-8")

@@ -99,10 +99,7 @@
   function withdraw() {
     find("number").textContent = "–";
     find("origin").textContent = "No answer: a field that is marked needs another value.";
-    find("theorems").hidden = true;
     find("curve").replaceChildren();
-    find("call").querySelector("pre").textContent = "";
-    remark({});
   }
 
   // the query as dpnotes.calculator reads it
@@ -346,70 +343,54 @@
 
   const inWords = ([delta, epsilon]) => `${epsilon.toPrecision(3)} at δ = ${delta.toPrecision(1)}`;
 
+  // as the interactive figures are drawn (site/sliders/draw.js)
   function draw(deltas, lines, mark) {
     const figure = find("curve"),
       values = Object.values(lines)
         .flat()
         .filter((y) => y !== null && Number.isFinite(y));
     if (!values.length) return figure.replaceChildren();
-    const width = Math.min(640, Math.max(300, figure.clientWidth || 640));
-    const [height, left, right, top, bottom] = [300, 46, 14, 14, 46];
     const most =
       Math.max(
         ...values.filter((y) => y < 3 * Math.min(...values) + 20),
         mark?.epsilon ? 1.1 * mark.epsilon : 0,
       ) || 1;
-    const x = (delta) => left + ((width - left - right) * (Math.log10(delta) + 12)) / 10;
-    const y = (value) => height - bottom - ((height - top - bottom) * value) / (1.05 * most);
-    const parts = [];
-    const add = (...drawn) => parts.push(shape(...drawn));
-    for (let n = -12; n <= -2; n += width < 450 ? 5 : 2) {
-      add("line", { class: "grid", x1: x(10 ** n), x2: x(10 ** n), y1: top, y2: height - bottom });
-      add("text", { x: x(10 ** n), y: height - bottom + 18, "text-anchor": "middle" }, `1e${n}`);
-    }
+    const high = 1.05 * most;
     const step =
       [1, 2, 5, 10]
         .map((m) => m * 10 ** Math.floor(Math.log10(most / 4)))
         .find((size) => most / size <= 6) || most;
-    for (let value = 0; value <= 1.05 * most; value += step) {
-      add("line", { class: "grid", x1: left, x2: width - right, y1: y(value), y2: y(value) });
-      add(
-        "text",
-        { x: left - 6, y: y(value) + 4, "text-anchor": "end" },
-        String(Number(value.toPrecision(3))),
-      );
-    }
-    add("text", { x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle" }, "δ");
-    add("text", { x: 12, y: top + 12 }, "ε");
+    const heights = Array.from({ length: Math.floor(high / step) + 1 }, (_, n) => n * step);
     const names = { exact: "exact", bound: lines.exact ? "Rényi DP" : "at most, from the table" };
-    const label = [];
-    let row = 0;
+    const colors = { exact: 0, bound: 1 };
+    const marks = [],
+      label = [];
     for (const [kind, series] of Object.entries(lines)) {
       const points = deltas
         .map((delta, n) => [delta, series[n]])
-        .filter(([, e]) => e !== null && e <= 1.05 * most);
-      add("polyline", {
-        class: `line ${kind}`,
-        points: points.map(([d, e]) => `${x(d).toFixed(1)},${y(e).toFixed(1)}`).join(" "),
-      });
-      const line = top + 14 + 18 * row++;
-      add("line", { class: `line ${kind}`, x1: width - 190, x2: width - 160, y1: line, y2: line });
-      add("text", { x: width - 154, y: line + 4 }, names[kind]);
+        .filter(([, e]) => e !== null && e <= high);
+      const look = { width: 2.2, color: colors[kind], dash: kind === "bound" ? "6 4" : "" };
+      const [x, y] = [0, 1].map((n) => points.map((point) => point[n]));
+      const text = `${look.dash ? "- -" : "—"} ${names[kind]}`;
+      const place = { x: 1e-2, y: high * (0.94 - 0.07 * label.length), anchor: "end" };
+      marks.push({ kind: "line", x, y, ...look }, { kind: "note", text, ...place, ...look });
       if (points.length)
         label.push(`${names[kind]}: from ${inWords(points[0])} down to ${inWords(points.at(-1))}`);
     }
     if (mark && mark.delta >= 1e-12 && mark.delta <= 1e-2 && mark.epsilon !== null)
-      add("circle", { class: `mark ${mark.kind}`, cx: x(mark.delta), cy: y(mark.epsilon), r: 5 });
-    const says = `ε against δ. ${label.join(". ")}`;
-    const whole = { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": says };
-    figure.replaceChildren(shape("svg", whole, ...parts));
-  }
-
-  function shape(tag, attributes, ...inside) {
-    const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    made.append(...inside);
-    return made;
+      marks.push({ kind: "dots", x: mark.delta, y: mark.epsilon, color: colors[mark.kind] });
+    const powers = [-12, -10, -8, -6, -4, -2].map((n) => [10 ** n, `1e${n}`]);
+    const x = { label: "δ", low: 1e-12, high: 1e-2, log: true, ticks: powers };
+    const ticks = heights.map((value) => [value, String(Number(value.toPrecision(3)))]);
+    const spec = {
+      controls: [],
+      panels: [{ x, y: { label: "ε", low: 0, high, ticks }, marks, share: 1 }],
+    };
+    const size = figure.clientWidth < 450 ? "narrow" : "wide";
+    const { box: room, draw: drawn } = globalThis.dpnSlider;
+    figure.innerHTML =
+      `<svg viewBox="${room(spec, size)}" role="img"` +
+      ` aria-label="ε against δ. ${label.join(". ")}">${drawn(spec, {}, size)}</svg>`;
   }
 
   // ---- what is done when
@@ -466,11 +447,8 @@
   addEventListener("popstate", follow);
 
   async function findPython() {
-    form.elements.exact.disabled = true;
-    if (location.protocol !== "file:") {
-      const found = await import(new URL(box.dataset.python, location.href)).catch(() => null);
-      if (found && (await found.available)) python = found;
-    }
+    const found = await import(new URL(box.dataset.python, location.href)).catch(() => null);
+    if (await found?.available) python = found;
     form.elements.exact.disabled = !python || !read();
     if (!python)
       find("progress").textContent =

@@ -8,22 +8,8 @@ from scipy.stats import laplace, norm
 import dpnotes as dp
 from dpnotes.chapters import gaussian
 
-from .spec import (
-    Axis,
-    Control,
-    Panel,
-    Slider,
-    area,
-    decades,
-    dots,
-    each,
-    figure,
-    line,
-    say,
-    says,
-    table,
-    ticks,
-)
+from .marks import area, dots, line
+from .spec import Axis, Control, Panel, Slider, decades, each, figure, say, says, table, ticks
 
 Pair = namedtuple("Pair", "noise label scales start law delta verdict")
 

@@ -5,24 +5,8 @@ import numpy as np
 import dpnotes as dp
 from dpnotes.chapters import composition, renyi_dp, subsampling
 
-from .spec import (
-    Axis,
-    Control,
-    Panel,
-    Slider,
-    area,
-    decades,
-    dots,
-    each,
-    figure,
-    line,
-    rule,
-    say,
-    says,
-    table,
-    ticks,
-    told,
-)
+from .marks import area, dots, line, rule
+from .spec import Axis, Control, Panel, Slider, decades, each, figure, say, says, table, ticks, told
 
 
 def composition_race_panels():

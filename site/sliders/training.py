@@ -7,22 +7,8 @@ from dpnotes.accountant.tilts import cumulant
 from dpnotes.chapters import erm
 from dpnotes.chapters.erm import surveys
 
-from .spec import (
-    Axis,
-    Control,
-    Panel,
-    Slider,
-    dots,
-    figure,
-    line,
-    note,
-    rule,
-    say,
-    says,
-    stems,
-    table,
-    ticks,
-)
+from .marks import dots, line, note, rule, stems
+from .spec import Axis, Control, Panel, Slider, figure, say, says, table, ticks
 
 LINES = (2.0, 4.0, 8.0, 12.0, 16.0, 20.0, 24.0)
 SPACINGS = (16.0, 12.0, 10.0, 8.0, 6.0, 5.0, 4.0, 3.0, 2.0)

@@ -209,7 +209,7 @@ def test_the_form_answers_at_once(form):
     exact = run_of(query).epsilon(1e-5)
     assert exact < bound < 1.15 * exact
     assert (
-        tab.locator(".calculator-curve svg").get_attribute("aria-label").startswith("ε against δ")
+        tab.locator(".calculator-curve > svg").get_attribute("aria-label").startswith("ε against δ")
     )
     assert tab.locator(".calculator-theorems").is_hidden()
     tab.get_by_label("σ, in units").fill("2.2")
@@ -226,7 +226,7 @@ def test_what_cannot_be_is_named_in_the_form(form):
         assert said.inner_text() == "needs a number above 0 and at most 1"
         assert field.get_attribute("aria-invalid") == "true"
         assert field.get_attribute("aria-describedby") == said.get_attribute("id")
-        assert number(tab) == "–" and tab.locator(".calculator-curve svg").count() == 0
+        assert number(tab) == "–" and tab.locator(".calculator-curve > svg").count() == 0
     tops = [tab.get_by_label(name).bounding_box()["y"] for name in ("rate of", "σ, in units")]
     assert abs(tops[0] - tops[1]) < 3, "the field does not move"
     assert tab.get_by_text("What the number assumes").is_hidden()
@@ -366,7 +366,7 @@ def check_exact(tab, asked):
 
 def test_the_exact_answer_is_that_of_the_command_line(python):
     check_exact(python.tab, ASKED[0])
-    label = python.tab.locator(".calculator-curve svg").get_attribute("aria-label")
+    label = python.tab.locator(".calculator-curve > svg").get_attribute("aria-label")
     assert "exact: from" in label and "Rényi DP: from" in label
     python.tab.get_by_label("rate of Poisson").fill("2")
     muted = python.tab.locator(".calculator-progress").evaluate("(e) => getComputedStyle(e).color")
