@@ -137,27 +137,15 @@ const modulesOf = (cells) => [
   ),
 ];
 
-const LOADER = `import contextlib, importlib, sys, types
-module = types.ModuleType("homework_check")
-exec(CODE, module.__dict__)
-sys.modules["homework_check"] = module
-for name in NAMES:
-    with contextlib.suppress(Exception):
-        importlib.import_module(name)`;
-
 /** Start Python if need be, and run the cells up to the tests of an answer. */
 async function evaluate(part, onProgress) {
   const cells = parts
     .filter((other) => other.kind !== "words")
     .map((other) => ({ id: other.id, kind: other.kind, source: textOf(other) }));
-  const packages = modulesOf(cells),
-    code = JSON.stringify(await checker());
-  const loader = LOADER.replace("NAMES", () => JSON.stringify(packages)).replace(
-    "CODE",
-    () => code,
-  );
+  const packages = modulesOf(cells);
+  const warming = `import page_shell\npage_shell.warm(${JSON.stringify(packages)})`;
   await start(onProgress, { modules: packages });
-  const loaded = await run(loader, { packages, onProgress });
+  const loaded = await run(`${await checker()}\n${warming}`, { packages, onProgress });
   if (!loaded.ok) throw new Error(loaded.error?.message ?? "Python did not start");
   onProgress("Running the tests");
   let late = false;
@@ -166,7 +154,7 @@ async function evaluate(part, onProgress) {
     stop();
   }, LIMIT * 1000);
   try {
-    return await call("homework_check.check", [cells, goalOf(part)]);
+    return await call("check", [cells, goalOf(part)]);
   } catch (error) {
     if (!late) throw error;
     return {

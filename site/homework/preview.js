@@ -2,7 +2,7 @@
 // dollar signs as on their pages (assignments/grader/rendering.py). All that is needed is loaded
 // with the first preview.
 
-import { make } from "./view.js";
+import { make } from "../_run/editor.js";
 
 const STATIC = new URL("../_static/katex/", import.meta.url);
 const RULES = { double_inline: true };

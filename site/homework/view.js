@@ -1,16 +1,7 @@
 // The pieces of the page in which answers are written: made here, given their meaning in
 // homework.js.
 
-import { enrich } from "../_run/editor.js";
-
-/** An element with properties (`aria` for a dictionary of attributes) and children. */
-export function make(tag, { aria = {}, ...properties } = {}, ...children) {
-  const element = Object.assign(document.createElement(tag), properties);
-  for (const [name, value] of Object.entries(aria))
-    element.setAttribute(name.startsWith("role") ? name : `aria-${name}`, value);
-  element.append(...children);
-  return element;
-}
+import { make, writingBox } from "../_run/editor.js";
 
 export const button = (text, onclick, more = {}) =>
   make("button", { type: "button", textContent: text, onclick, className: "hw-button", ...more });
@@ -28,17 +19,16 @@ const ACTIONS = { code: "Check", plot: "Draw" };
 export function answerBox(part, { onInput, onAction, onReset }) {
   const place = document.getElementById(`cell-${part.id}`),
     code = part.kind !== "words";
-  const area = make("textarea", {
-    id: `answer-${part.id}`,
-    className: code ? "run-editor" : "run-editor hw-words",
-    spellcheck: !code,
-    autocomplete: "off",
-    wrap: code ? "off" : "soft",
-    placeholder: code ? "" : "Your answer here.",
-    aria: { describedby: code ? "hw-keys" : "hw-markdown" },
-  });
-  area.setAttribute("autocapitalize", code ? "off" : "sentences");
-  area.setAttribute("autocorrect", "off");
+  const area = writingBox(
+    code,
+    {
+      id: `answer-${part.id}`,
+      placeholder: code ? "" : "Your answer here.",
+      aria: { describedby: code ? "hw-keys" : "hw-markdown" },
+    },
+    onAction,
+  );
+  area.classList.toggle("hw-words", !code);
   const label = make("label", {
     htmlFor: area.id,
     textContent: `${LABELS[part.kind]} ${nameOf(part)}`,
@@ -62,14 +52,7 @@ export function answerBox(part, { onInput, onAction, onReset }) {
   box.prepend(label);
   frame.append(area);
   frame.after(row, result);
-  enrich(area, code);
   area.addEventListener("input", onInput);
-  area.addEventListener("keydown", (event) => {
-    if (!code || event.key !== "Enter" || !(event.shiftKey || event.ctrlKey || event.metaKey))
-      return;
-    event.preventDefault();
-    onAction();
-  });
   return { area, action, reset, result, usual: action?.textContent };
 }
 

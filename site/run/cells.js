@@ -1,5 +1,5 @@
 // Run and Edit on the cells of a page. Python is asked for with the first click and not before.
-import { enrich, set } from "./editor.js";
+import { make, set, writingBox } from "./editor.js";
 
 const PAGE = decodeURIComponent(location.pathname)
   .replace(/.*\/(?=chapters\/)/, "")
@@ -40,11 +40,11 @@ function keep(bar, text) {
 
 // ---- the panel: what Python is doing ----
 
-const panel = document.createElement("div");
-panel.className = "run-panel";
-panel.hidden = true;
-panel.setAttribute("role", "region");
-panel.setAttribute("aria-label", "Python in this page");
+const panel = make("div", {
+  className: "run-panel",
+  hidden: true,
+  aria: { role: "region", label: "Python in this page" },
+});
 panel.innerHTML = `<span class="run-status" role="status"></span>
 <progress max="1" aria-label="Loading Python" hidden></progress>
 <button type="button" data-do="stop" hidden>Stop</button>
@@ -104,7 +104,7 @@ async function load() {
 const KINDS = {
   text(box, { data, of }) {
     box.className = `output text_plain ${of || ""}`;
-    box.append(Object.assign(document.createElement("pre"), { textContent: data }));
+    box.append(make("pre", {}, data));
   },
   html(box, { data }) {
     box.className = "output text_html";
@@ -120,25 +120,18 @@ const KINDS = {
   },
   error(box, { data, name, message }) {
     box.className = "output run-traceback";
-    const says = Object.assign(document.createElement("p"), { className: "run-error" });
-    says.append(
-      Object.assign(document.createElement("b"), { textContent: name }),
-      message ? `: ${message}` : "",
-    );
-    box.append(says, Object.assign(document.createElement("pre"), { textContent: data.trimEnd() }));
+    const says = [make("b", {}, name), message ? `: ${message}` : ""];
+    box.append(make("p", { className: "run-error" }, ...says), make("pre", {}, data.trimEnd()));
   },
 };
 
 function outputBox(bar) {
-  let box = cellBox(bar).querySelector(":scope > .run-output");
-  if (!box) {
-    box = document.createElement("div");
-    box.className = "cell_output run-output";
-    box.setAttribute("role", "group");
-    box.setAttribute("aria-label", `Output of your run of cell ${cells[bar.dataset.cell].number}`);
-    bar.after(box);
-  }
-  return box;
+  const there = cellBox(bar).querySelector(":scope > .run-output");
+  if (there) return there;
+  const label = `Output of your run of cell ${cells[bar.dataset.cell].number}`;
+  const made = make("div", { className: "cell_output run-output", aria: { role: "group", label } });
+  bar.after(made);
+  return made;
 }
 
 function show(bar, output) {
@@ -149,16 +142,10 @@ function show(bar, output) {
     last.firstElementChild.append(output.data);
     return;
   }
-  const made = document.createElement("div");
+  const made = make("div");
   KINDS[output.type](made, output);
   made.classList.toggle("early", output.early === true);
   box.append(made);
-}
-
-function label(box, text) {
-  box.replaceChildren(
-    Object.assign(document.createElement("p"), { className: "run-label", textContent: text }),
-  );
 }
 
 // ---- running ----
@@ -185,10 +172,8 @@ async function runOne(place, visible) {
     text = textOf(cell),
     bar = visible ? cell.bar : null;
   if (bar) {
-    label(
-      outputBox(bar),
-      text === cell.source ? "Run in this page" : "Your code, run in this page",
-    );
+    const says = text === cell.source ? "Run in this page" : "Your code, run in this page";
+    outputBox(bar).replaceChildren(make("p", { className: "run-label" }, says));
     outputBox(bar).classList.remove("old");
     note(bar, "running …");
   }
@@ -246,18 +231,10 @@ async function runCell(bar, visible = false, self = true) {
     const done = await runOne(place, true);
     say(done.ok ? `Cell ${number}: done` : `Cell ${number}: ${done.error.name}`);
   } catch (error) {
-    note(
-      bar,
-      error.name === "Stopped"
-        ? "stopped; the variables are gone"
-        : `Python failed: ${error.message}`,
-      true,
-    );
-    say(
-      error.name === "Stopped"
-        ? "Stopped. The variables are gone; running a cell starts anew."
-        : `Python failed: ${error.message}`,
-    );
+    const stopped = error.name === "Stopped"; // then `follow` has said so
+    const trouble = `Python failed: ${error.message}`;
+    note(bar, stopped ? "stopped; the variables are gone" : trouble, true);
+    if (!stopped) say(trouble);
     forget();
   }
 }
@@ -276,12 +253,6 @@ function forget() {
   document.querySelectorAll(".run-output").forEach((box) => box.classList.add("old"));
 }
 
-async function stop() {
-  forget();
-  if (python) await python.stop();
-  say("Stopped. The variables are gone; running a cell starts anew.");
-}
-
 async function reset() {
   forget();
   document.querySelectorAll(".run-output").forEach((box) => box.remove());
@@ -296,7 +267,7 @@ function frame(bar) {
   const box = cellBox(bar);
   const code = box.querySelector(":scope > .cell_input, :scope > details .cell_input");
   if (code) return code;
-  const made = Object.assign(document.createElement("div"), { className: "cell_input" });
+  const made = make("div", { className: "cell_input" });
   bar.before(made);
   return made;
 }
@@ -312,32 +283,14 @@ function mirror(bar) {
 }
 
 function openEditor(bar, text) {
-  const cell = cells[bar.dataset.cell];
-  const area = Object.assign(document.createElement("textarea"), {
-    className: "run-editor",
-    value: text,
-  });
-  for (const [name, value] of Object.entries({
-    "aria-label": `Code of cell ${cell.number}`,
-    spellcheck: "false",
-    autocapitalize: "off",
-    autocomplete: "off",
-    autocorrect: "off",
-    wrap: "off",
-  }))
-    area.setAttribute(name, value);
+  const label = `Code of cell ${cells[bar.dataset.cell].number}`;
+  const area = writingBox(true, { value: text, aria: { label } }, () => enqueue(bar));
   frame(bar).append(area);
   cellBox(bar).classList.add("run-edited");
   const folded = area.closest("details");
   if (folded) folded.open = true;
-  enrich(area, true);
   area.addEventListener("input", () => keep(bar, mirror(bar) ? area.value : null));
-  area.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.shiftKey || event.ctrlKey || event.metaKey)) {
-      event.preventDefault();
-      enqueue(bar);
-    } else if (event.key === "Escape") button(bar, "run").focus();
-  });
+  area.addEventListener("keydown", ({ key }) => key === "Escape" && button(bar, "run").focus());
   mirror(bar);
   return area;
 }
@@ -377,7 +330,7 @@ document.addEventListener("click", (event) => {
     note(bar, error.message, true),
   );
 });
-stopButton.addEventListener("click", stop);
+stopButton.addEventListener("click", () => python.stop());
 resetButton.addEventListener("click", reset);
 
 // What was typed before is there again.

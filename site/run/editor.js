@@ -1,6 +1,15 @@
 // A text area that can be programmed in: Tab indents, Enter keeps the indentation,
 // Escape makes the next Tab leave.
 
+/** An element with properties (`aria` for a dictionary of attributes) and children. */
+export function make(tag, { aria = {}, ...properties } = {}, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  for (const [name, value] of Object.entries(aria))
+    element.setAttribute(name.startsWith("role") ? name : `aria-${name}`, value);
+  element.append(...children);
+  return element;
+}
+
 const STEP = "    ";
 
 /** Replace the selection so that the browser's own undo knows of it. */
@@ -44,24 +53,43 @@ function fit(area) {
   area.rows = Math.max(2, area.value.split("\n").length);
 }
 
-/** Make a text area grow with its text and, for code, behave as an editor does. */
-export function enrich(area, code) {
-  area.addEventListener("input", () => fit(area));
-  fit(area);
-  if (!code) return;
+/** What the keys do in code. */
+function program(area, onRun) {
   let leaving = false;
   area.addEventListener("blur", () => (leaving = false));
   area.addEventListener("keydown", (event) => {
-    if (event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "Escape") leaving = true;
-    else if (event.key === "Tab" && !leaving) {
+    if (event.isComposing) return;
+    const { key, shiftKey, ctrlKey, metaKey, altKey } = event;
+    if (key === "Enter" && (shiftKey || ctrlKey || metaKey)) {
       event.preventDefault();
-      shift(area, event.shiftKey);
-    } else if (event.key === "Enter" && !event.shiftKey) {
+      onRun();
+    } else if (ctrlKey || metaKey || altKey) return;
+    else if (key === "Escape") leaving = true;
+    else if (key === "Tab" && !leaving) {
+      event.preventDefault();
+      shift(area, shiftKey);
+    } else if (key === "Enter") {
       event.preventDefault();
       newLine(area);
-    } else if (!["Tab", "Shift"].includes(event.key)) leaving = false;
+    } else if (!["Tab", "Shift"].includes(key)) leaving = false;
   });
+}
+
+/** A box for code or for words that grows with its text; Shift (or Ctrl) and Enter run code. */
+export function writingBox(code, properties, onRun) {
+  const area = make("textarea", {
+    className: "run-editor",
+    spellcheck: !code,
+    autocapitalize: code ? "off" : "sentences",
+    autocomplete: "off",
+    wrap: code ? "off" : "soft",
+    ...properties,
+  });
+  area.setAttribute("autocorrect", "off");
+  area.addEventListener("input", () => fit(area));
+  fit(area);
+  if (code) program(area, onRun);
+  return area;
 }
 
 /** Set the text from outside. */

@@ -12,11 +12,11 @@
 //                            modules to have at hand that the code does not import itself, as
 //                            "sklearn"; `name`: what tracebacks call the code
 //   call(name, args)         calls a Python function by its dotted name, of the page's namespace or
-//                            of a module; args is an array, or an object of keywords
+//                            of a module; args is an array
 //   stop()                   ends what is running: Python and all variables are gone
-//   reset()                  forgets the variables, Python stays
+//   reset()                  forgets the variables, Python stays; not while it is off
 //   state()                  "off", "starting", "ready" or "busy"
-//   onState(listener)        is told of each change; returns a function that ends it
+//   onState(listener)        is told of each change
 //
 // `run` and `call` reject with a `Stopped` after `stop`, and with a `Broken` if the worker fails.
 //
@@ -49,20 +49,17 @@ let worker = null, // a worker, or the port of a shared one
   next = 1,
   current = "off";
 const waiting = new Map(); // id of a request: {resolve, reject, onOutput, onProgress, quiet}
-const listeners = new Set();
 const watchers = new Set(); // all who want to see the progress of a start
 
 export const state = () => current;
 
-export function onState(listener) {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-}
+let listener = () => {};
+export const onState = (told) => (listener = told);
 
 function become(state) {
   if (state === current) return;
   current = state;
-  listeners.forEach((listener) => listener(state));
+  listener(state);
 }
 
 // Python is gone for this page: terminated, or let go of so that it can be had again.
@@ -222,13 +219,13 @@ async function connect() {
   };
 }
 
-export async function run(code, { onOutput, onProgress, packages = [], name = "" } = {}) {
+export async function run(code, { onOutput, onProgress, packages = [], name = "code" } = {}) {
   await start(onProgress);
   become("busy");
   return ask("run", { code, packages, name }, { onOutput, onProgress });
 }
 
-export async function call(name, args = []) {
+export async function call(name, args) {
   await start();
   become("busy");
   const { ok, value, error } = await ask("call", { name, args });
@@ -240,8 +237,4 @@ export async function stop() {
   if (current !== "off") end(new Stopped("stopped: the variables are gone"));
 }
 
-export async function reset() {
-  if (current === "off") return;
-  if (current === "ready") await ask("reset");
-  else await stop();
-}
+export const reset = () => ask("reset");

@@ -19,7 +19,6 @@ LONGEST = 100_000
 CUT = "\n[the output is longer, and cut here]\n"
 PAUSE = 0.05  # seconds
 namespace = {}
-_started = []  # the number of each run, for the file names in tracebacks
 _outputs = []
 _held, _told = [], [0.0]  # text that the page has not been told yet; when it was told last
 _tell = None  # called with each output, so that the reader sees it before the cell ends
@@ -183,13 +182,12 @@ def cut(lines):
         lines = lines.__cause__ or lines.__context__
 
 
-def run(code, name="", tell=None):
+def run(code, name, tell=None):
     """Run one cell, called `name` in tracebacks; returns JSON of ``{ok, outputs, error}``."""
     global _tell
     _outputs.clear()
     _tell, error = tell, None
-    _started.append(code)
-    name = f"<{name or f'cell {len(_started)}'}>"
+    name = f"<{name}>"
     linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
     streams = Stream("stdout"), Stream("stderr")
     with contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1]):
@@ -270,11 +268,9 @@ def find(name):
 
 
 def call(name, arguments):
-    """Call with JSON (a list, or a dict of keywords) -> JSON ``{ok, value, error}``."""
+    """Call with a list in JSON -> JSON ``{ok, value, error}``."""
     try:
-        given = json.loads(arguments)
-        function = find(name)
-        value = function(**given) if isinstance(given, dict) else function(*given)
+        value = find(name)(*json.loads(arguments))
         value = finite(json.loads(json.dumps(value, default=plain)))
         return json.dumps({"ok": True, "value": value})
     except BaseException as raised:
