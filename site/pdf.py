@@ -7,7 +7,7 @@ Proofs and solutions are opened; code that only draws a figure is left out. It i
 first time tells on which page each chapter begins, for the table of contents.
 """
 
-import re
+import io
 import shutil
 import sys
 import time
@@ -152,7 +152,7 @@ def print_twice(browser, source, target, chapters):
 
 
 def finish(target, document):
-    """Write into the printed file whose it is and when it was made, and mend its bookmarks.
+    """Write into the printed file whose it is and when it was made, mend its bookmarks, pack it.
 
     Chromium leaves out the space of a heading where its line breaks.
     """
@@ -175,24 +175,15 @@ def finish(target, document):
     made = time.strftime("D:%Y%m%d%H%M%SZ", volume.build_time())
     for name, value in (("Author", volume.AUTHOR), ("CreationDate", made), ("ModDate", made)):
         facts[NameObject(f"/{name}")] = TextStringObject(value)
-    append(target, reader, changed)
+    texts = {number: text_of(thing) for number, thing in changed.items()}
+    target.write_bytes(packed(reader, texts))
 
 
-def append(target, reader, changed):
-    """Add the changed objects behind the others, as PDF allows: nothing else is read or written."""
-    end = re.findall(rb"startxref\s+(\d+)", target.read_bytes()[-1000:])[-1].decode()
-    with target.open("ab") as file:
-        table = ["xref"]
-        for number, thing in sorted(changed.items()):
-            table += [f"{number} 1", f"{file.tell():010d} 00000 n "]
-            file.write(f"{number} 0 obj\n".encode())
-            thing.write_to_stream(file)
-            file.write(b"\nendobj\n")
-        root, info = (reader.trailer.raw_get(name).idnum for name in ("/Root", "/Info"))
-        facts = f"/Size {reader.trailer['/Size']} /Root {root} 0 R /Info {info} 0 R /Prev {end}"
-        start = file.tell()
-        table += [f"trailer\n<< {facts} >>\nstartxref\n{start}\n%%EOF\n"]
-        file.write("\n".join(table).encode())
+def text_of(thing):
+    """An object of a PDF as it stands in the file."""
+    file = io.BytesIO()
+    thing.write_to_stream(file)
+    return file.getvalue()
 
 
 def write(site, target, names=(), *, browser):
@@ -206,7 +197,6 @@ def write(site, target, names=(), *, browser):
     finally:
         source.unlink()
     finish(target, document)
-    target.write_bytes(packed(target.read_bytes()))
     return chapters
 
 
