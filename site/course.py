@@ -23,7 +23,7 @@ from sphinx.util import docname_join, logging
 from sphinx.util.docutils import SphinxDirective
 
 import ledger
-from status import SILENT, drawn, row
+from status import SILENT, drawn, table
 
 HERE = Path(__file__).resolve().parent
 STAR = " ★"
@@ -273,16 +273,10 @@ def plan():
     return yaml.safe_load((HERE / "plan.yml").read_text(encoding="utf-8"))
 
 
-def shown():
-    """(page, sections) of all dates."""
-    return [part for date in plan() for part in date["show"].items()]
-
-
 def draw_plan(app, here):
     """One row a date."""
     heads = ("date", "shown", "left to read", "exercises in class", "sheet")
-    group = nodes.tgroup("", *(nodes.colspec(colwidth=1) for _ in heads), cols=len(heads))
-    body = nodes.tbody()
+    rows = []
     for number, date in enumerate(plan(), 1):
         shown = nodes.inline()
         for place, (page, sections) in enumerate(date["show"].items()):
@@ -291,9 +285,8 @@ def draw_plan(app, here):
             shown += link(app, here, docname) if docname in app.env.found_docs else nodes.Text(page)
             shown += nodes.Text(": " + "; ".join(sections))
         words = ["; ".join(date.get(key, ())) for key in ("read", "class")]
-        body += row([f"{number}", shown, *words, date.get("sheet", "")])
-    group += [nodes.thead("", row(heads)), body]
-    return nodes.table("", group, classes=["course-plan", "colwidths-auto"])
+        rows.append([f"{number}", shown, *words, date.get("sheet", "")])
+    return table(heads, rows, "course-plan")
 
 
 def check_sitting(app, env):
@@ -301,7 +294,7 @@ def check_sitting(app, env):
     for page, chapter in chapters(env).items():
         if chapter.minutes[0] > SITTING:
             logger.warning("a first reading takes %s minutes", chapter.minutes[0], location=page)
-    for page, wanted in shown():
+    for page, wanted in (part for date in plan() for part in date["show"].items()):
         chapter = chapters(env).get(f"chapters/{page}")
         for title in wanted:
             if chapter and title not in chapter.titles:

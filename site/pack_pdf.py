@@ -4,15 +4,17 @@ Three fifths of what Chromium prints is the tree of tags that screen readers use
 of small objects that are not compressed. PDF 1.5 allows to keep them in compressed streams.
 """
 
+import io
 import struct
 import zlib
+
+from pypdf import PdfReader
 
 TOGETHER = 500  # objects in a stream
 
 
-def objects_of(reader):
+def objects_of(data, reader):
     """{number: text of the object}."""
-    data = reader.stream.getvalue()
     places = sorted((place, number) for number, place in reader.xref[0].items())
     ends = [place for place, _ in places[1:]] + [len(data)]
     found = {}
@@ -29,9 +31,10 @@ def stream(facts, data):
     return b"<< %s >>\nstream\n%s\nendstream" % (facts, data)
 
 
-def packed(reader, changed):
-    """The document that pypdf reads, smaller; `changed` has new texts of some of its objects."""
-    objects = objects_of(reader) | changed
+def packed(data, changed=()):
+    """The same document, smaller; `changed` are some of its objects: (number, new text)."""
+    reader = PdfReader(io.BytesIO(data))
+    objects = objects_of(data, reader) | dict(changed)
     root, info = (reader.trailer.raw_get(name).idnum for name in ("/Root", "/Info"))
     plain = sorted(n for n, text in objects.items() if not text.endswith(b"endstream"))
     rows, following = {0: (0, 0, 65535)}, max(objects) + 1

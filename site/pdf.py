@@ -19,9 +19,9 @@ from pypdf.generic import NameObject, TextStringObject
 
 import volume
 from pack_pdf import packed
+from volume import SHEETS
 
 HERE = Path(__file__).resolve().parent
-SHEETS = ("katex/katex.css", "pygments.css", "dpnotes.css")
 MARGINS = {"top": "22mm", "bottom": "20mm", "left": "22mm", "right": "22mm"}
 TEXT_WIDTH = round((210 - 2 * 22) / 25.4 * 96)
 FOOTER = (
@@ -175,8 +175,8 @@ def finish(target, document):
     made = time.strftime("D:%Y%m%d%H%M%SZ", volume.build_time())
     for name, value in (("Author", volume.AUTHOR), ("CreationDate", made), ("ModDate", made)):
         facts[NameObject(f"/{name}")] = TextStringObject(value)
-    texts = {number: text_of(thing) for number, thing in changed.items()}
-    target.write_bytes(packed(reader, texts))
+    texts = ((number, text_of(thing)) for number, thing in changed.items())
+    target.write_bytes(packed(target.read_bytes(), texts))
 
 
 def text_of(thing):

@@ -21,10 +21,9 @@ from lxml.html.builder import E
 
 import course
 import volume
-from volume import has_class, text_of
+from volume import SHEETS, has_class, text_of
 
 HERE = Path(__file__).resolve().parent
-SHEETS = ("katex/katex.css", "pygments.css", "dpnotes.css")
 LINES = 20  # estimated lines of the page's text that one slide holds, made smaller if need be
 CODE_LINES = 24
 TABLE_WORDS = 150

@@ -104,7 +104,7 @@ def page_table(app, docname):
             name = nodes.reference("", title, refuri=address, internal=True)
         counts = [f"{n:,}" if n else "" for n in numbers]
         body.append([name, f"{seconds:.1f}" if seconds else "", *counts])
-    return [table(COLUMNS, body)]
+    return [table(COLUMNS, body, "dpn-counts")]
 
 
 def commit():
@@ -137,12 +137,11 @@ def versions_table():
     return [table(("what", "version"), rows + [list(pair) for pair in versions()])]
 
 
-def table(heads, rows):
-    """A docutils table; a cell is a text or an inline node."""
+def table(heads, rows, kind="dpn-facts"):
+    """A docutils table of this class; a cell is a text or an inline node."""
     group = nodes.tgroup("", *(nodes.colspec(colwidth=1) for _ in heads), cols=len(heads))
     group += nodes.thead("", row(heads))
     group += nodes.tbody("", *(row(cells) for cells in rows))
-    kind = "dpn-counts" if heads == COLUMNS else "dpn-facts"
     return nodes.table("", group, classes=[kind, "colwidths-auto"])
 
 

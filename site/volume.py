@@ -17,6 +17,7 @@ from lxml.html import HtmlElement
 
 ROOT = Path(__file__).resolve().parent.parent
 AUTHOR = "The dpnotes authors"
+SHEETS = ("katex/katex.css", "pygments.css", "dpnotes.css")
 SCREEN_ONLY = """
     .//script | .//style | .//link | .//noscript
     | .//button | .//form | .//input | .//select | .//textarea | .//iframe

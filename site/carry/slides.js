@@ -67,14 +67,9 @@ function showPlace() {
   if (target.closest(".behind")) showProof(true);
 }
 
+const FORWARD = ["ArrowRight", "ArrowDown", "PageDown", " "];
+const BACK = ["ArrowLeft", "ArrowUp", "PageUp"];
 const KEYS = {
-  ArrowRight: () => show(now + 1),
-  ArrowDown: () => show(now + 1),
-  PageDown: () => show(now + 1),
-  " ": () => show(now + 1),
-  ArrowLeft: () => show(now - 1),
-  ArrowUp: () => show(now - 1),
-  PageUp: () => show(now - 1),
   Home: () => show(0),
   End: () => show(slides.length - 1),
   p: () => showProof(slides[now].querySelector(".behind")?.hidden),
@@ -82,7 +77,9 @@ const KEYS = {
 document.addEventListener("keydown", (event) => {
   const scrolls =
     event.target.closest?.(".behind, .scrolls .content") && /Arrow(Up|Down)/.test(event.key);
-  const action = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  const step = FORWARD.includes(key) - BACK.includes(key);
+  const action = step ? () => show(now + step) : KEYS[key];
   if (!action || scrolls || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();
   action();

@@ -6,18 +6,7 @@ import { available, call, run, Stopped, start, stop } from "../_run/python.js";
 import { mark, Store } from "./keep.js";
 import { assemble, isAnswer, partsOf, readFile, save, tidy } from "./notebook.js";
 import { outdate, preview } from "./preview.js";
-import {
-  answerBox,
-  ask,
-  button,
-  frame,
-  nameOf,
-  offer,
-  showResult,
-  showRunning,
-  tell,
-  titleOf,
-} from "./view.js";
+import { answerBox, ask, button, frame, nameOf, offer, showResult, titleOf } from "./view.js";
 
 const LIMIT = 30; // seconds that a check may take
 
@@ -91,7 +80,7 @@ function keep() {
   clearTimeout(waiting);
   waiting = undefined;
   store.write();
-  if (!store.works) tell(bar.news, "This browser does not keep your answers: save them to a file.");
+  if (!store.works) bar.tell("This browser does not keep your answers: save them to a file.");
 }
 
 function keepSoon() {
@@ -171,7 +160,7 @@ async function evaluate(part, onProgress) {
 async function check(part) {
   const box = boxes.get(part.id);
   running = { part };
-  showRunning(box, true);
+  box.action.textContent = "Stop";
   showResult(box, part, "busy", "Starting");
   const seen = Object.fromEntries(answers.map((other) => [other.id, mark(textOf(other))]));
   let trouble = null; // what has nothing to do with the answer: stopped, Python did not come
@@ -184,7 +173,7 @@ async function check(part) {
     delete store.data.results[part.id];
   }
   running = null;
-  showRunning(box, false);
+  box.action.textContent = box.usual;
   box.shown = null;
   refresh();
   if (trouble)
@@ -218,18 +207,17 @@ async function checkAll() {
     round = false;
     return stop();
   }
-  if (running) return tell(bar.news, occupied());
+  if (running) return bar.tell(occupied());
   const todo = answers.filter((part) => part.kind !== "words" && isAnswered(part));
-  if (!todo.length) return tell(bar.news, "There is no answer to check yet.");
-  tell(bar.news, "");
+  if (!todo.length) return bar.tell("There is no answer to check yet.");
+  bar.tell("");
   round = true;
   bar.all.textContent = "Stop";
   for (const part of todo) if (!round || !(await check(part))) break;
   bar.all.textContent = "Check all";
   round = false;
   const failing = todo.filter((part) => !passes(part)).map(titleOf);
-  tell(
-    bar.news,
+  bar.tell(
     failing.length
       ? `Look again at ${failing.join(", ")}.`
       : "All that is answered passes its public tests.",
@@ -245,7 +233,7 @@ function download() {
     if (part.kind === "plot" && isAnswered(part) && passes(part))
       pictures[part.id] = store.data.results[part.id].pictures;
   offer(`${name}.ipynb`, assemble(notebook, store.data.answers, pictures));
-  tell(bar.news, ["The notebook is in your downloads.", ...remarksOn(pictures)].join(" "));
+  bar.tell(["The notebook is in your downloads.", ...remarksOn(pictures)].join(" "));
 }
 
 /** What a student should know before the notebook is handed in. */
@@ -274,7 +262,7 @@ function remarksOn(pictures) {
 function saveFile() {
   keep();
   offer(`${name}-answers.json`, save(name, version, store.data.answers));
-  tell(bar.news, "Your answers are in your downloads.");
+  bar.tell("Your answers are in your downloads.");
 }
 
 /** Put all answers in place of what is here; the ones before can be had again. */
@@ -285,8 +273,7 @@ function replaceAll(next, text) {
   answers.forEach(show);
   refresh();
   keep();
-  tell(
-    bar.news,
+  bar.tell(
     text,
     button("Undo", () => replaceAll(before, "Undone.")),
   );
@@ -297,8 +284,7 @@ async function load(file) {
   try {
     found = readFile(await file.text(), { notebook, assignment: name, version });
   } catch (error) {
-    return tell(
-      bar.news,
+    return bar.tell(
       `“${file.name}” was not loaded: ${error.message}. Your answers are as they were.`,
     );
   }
@@ -312,10 +298,7 @@ async function takeOver(found, notes, from) {
   const changed = answers.filter(isNew),
     lost = changed.filter(isAnswered).map(titleOf);
   if (!changed.length)
-    return tell(
-      bar.news,
-      [`${from} holds no answer that is not here already.`, ...notes].join(" "),
-    );
+    return bar.tell([`${from} holds no answer that is not here already.`, ...notes].join(" "));
   if (
     lost.length &&
     !(await ask(
@@ -324,7 +307,7 @@ async function takeOver(found, notes, from) {
       "Keep mine",
     ))
   ) {
-    return tell(bar.news, "Nothing was loaded.");
+    return bar.tell("Nothing was loaded.");
   }
   const next = { ...store.data.answers };
   for (const part of changed) next[part.id] = found[part.id];
@@ -358,10 +341,8 @@ function begin() {
   document.addEventListener("visibilitychange", () => waiting && keep());
   const older = Object.keys(store.data.answers).length ? null : store.older();
   if (older) {
-    const text = "You have written answers to an earlier version of this assignment.";
-    tell(
-      bar.news,
-      text,
+    bar.tell(
+      "You have written answers to an earlier version of this assignment.",
       button("Take them over", () => takeOver(older, ["Check them again."], "the earlier version")),
     );
   }

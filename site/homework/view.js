@@ -77,11 +77,6 @@ export function showResult(box, part, state, message = "", { printed = "", pictu
     );
 }
 
-/** A button of an answer becomes its Stop while it runs. */
-export function showRunning(box, running) {
-  box.action.textContent = running ? "Stop" : box.usual;
-}
-
 /** The note on top and the bar that stays in sight. */
 export function frame(actions) {
   const keys = "Tab indents; Escape, then Tab, leaves a box; Shift and Enter check it.";
@@ -136,14 +131,10 @@ export function frame(actions) {
   const link = first.nextElementSibling;
   (link?.querySelector("a.download") ? link : first).after(note);
   document.querySelector(".bd-article").append(bar);
-  return { progress, news, all };
-}
-
-/** Say something in the bar, perhaps with a button. */
-export function tell(news, text, action) {
-  news.replaceChildren(
-    ...(text ? [make("p", { textContent: text }, ...(action ? [" ", action] : []))] : []),
-  );
+  /** Say something in the bar, perhaps with a button. */
+  const tell = (text, action = "") =>
+    news.replaceChildren(text && make("p", { textContent: text }, " ", action));
+  return { progress, tell, all };
 }
 
 /** A question with two answers; resolves to true for the first. */

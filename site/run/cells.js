@@ -21,11 +21,11 @@ let warmed = false; // is the rest on its way?
 
 const keyOf = (bar) => `dpnotes-cell/${PAGE}/${bar.dataset.mark}`;
 
-function kept(bar) {
+function kept(storage, key) {
   try {
-    return localStorage.getItem(keyOf(bar));
+    return globalThis[storage].getItem(key);
   } catch {
-    return null;
+    return null; // a browser that keeps nothing
   }
 }
 
@@ -335,7 +335,8 @@ resetButton.addEventListener("click", reset);
 
 // What was typed before is there again.
 async function recall() {
-  const typed = bars.map((bar) => [bar, kept(bar)]).filter(([, text]) => text !== null);
+  const typedIn = (bar) => kept("localStorage", keyOf(bar));
+  const typed = bars.map((bar) => [bar, typedIn(bar)]).filter(([, text]) => text !== null);
   if (!typed.length) return;
   await load();
   typed.forEach(([bar, text]) => openEditor(bar, text));
@@ -351,12 +352,7 @@ async function calm() {
 // with what the first cell imports. What others import follows, one module at a time, and then what
 // takes longest to import and many pages need.
 async function warm() {
-  let used = null;
-  try {
-    used = sessionStorage.getItem("dpnotes-python");
-  } catch {
-    /* a browser that keeps nothing */
-  }
+  const used = kept("sessionStorage", "dpnotes-python");
   if (warmed || !used || !bars.length || navigator.connection?.saveData) return;
   warmed = true;
   await load();

@@ -91,23 +91,17 @@ async function leave(port, dead) {
   forget();
 }
 
-function forget() {
+// With what this tab keeps; some browsers keep nothing.
+function ofTab(action) {
   try {
-    sessionStorage.removeItem(TICKET);
-  } catch {
-    /* a browser that keeps nothing */
-  }
-}
-
-function ticket() {
-  try {
-    if (!sessionStorage.getItem(TICKET))
-      sessionStorage.setItem(TICKET, `${Date.now()}-${Math.random()}`);
-    return sessionStorage.getItem(TICKET);
+    return action(sessionStorage);
   } catch {
     return "";
   }
 }
+
+const forget = () => ofTab((kept) => kept.removeItem(TICKET));
+const ticket = () => ofTab((kept) => (kept[TICKET] ??= `${Date.now()}-${Math.random()}`));
 
 function outlives() {
   let asked = false;

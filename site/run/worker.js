@@ -35,13 +35,6 @@ const signal = {
 const progress = { got: 0, expected: 1, text: "" };
 const plainFetch = self.fetch.bind(self);
 
-function expect(files, text) {
-  progress.got = 0;
-  progress.expected = files.reduce((sum, name) => sum + (facts.bytes[name] || 0), 1);
-  progress.text = text;
-  say("progress", { text, fraction: 0 });
-}
-
 let told = 0;
 function count(bytes) {
   progress.got += bytes;
@@ -98,13 +91,13 @@ function packagesOf(modules) {
   return [...found].filter((name) => !loaded.has(name));
 }
 
-const megabytes = (files) =>
-  Math.ceil(files.reduce((sum, name) => sum + facts.bytes[name], 0) / 1e6);
-
 function announce(packages, core = []) {
   const files = [...core, ...packages.map((name) => facts.files[name])];
+  const expected = files.reduce((sum, name) => sum + facts.bytes[name], 0);
   const what = core.length ? "Python" : packages.at(-1);
-  expect(files, `Loading ${what} (${megabytes(files)} MB)`);
+  const text = `Loading ${what} (${Math.ceil(expected / 1e6)} MB)`;
+  Object.assign(progress, { got: 0, expected, text });
+  say("progress", { text, fraction: 0 });
 }
 
 function note(packages, core = false) {
@@ -136,7 +129,7 @@ async function start({ modules }) {
     shell.fresh();
     await load(packagesOf(modules));
     shell.warm(modules);
-    return {};
+    return;
   }
   facts = await (await plainFetch(new URL("runtime.json", HOME))).json();
   const base = new URL("pyodide/", HOME).href;
@@ -159,7 +152,6 @@ async function start({ modules }) {
   python.runPython("import sys; sys.path.insert(0, '/page'); import dpnotes, page_shell");
   shell = python.pyimport("page_shell");
   shell.warm(modules);
-  return {};
 }
 
 // Nobody waits for it: a file that does not come is no fault.
@@ -168,11 +160,10 @@ async function warm({ modules }) {
   for (const name of missing) {
     const address = new URL(`pyodide/${facts.files[name]}`, HOME);
     const there = await plainFetch(address, { method: "HEAD" }).catch(() => null);
-    if (!there?.ok) return {};
+    if (!there?.ok) return;
   }
   await load(missing);
   shell.warm(modules);
-  return {};
 }
 
 async function run({ code, packages, name }) {
@@ -187,12 +178,7 @@ async function call({ name, args }) {
   return JSON.parse(shell.call(name, JSON.stringify(args)));
 }
 
-function reset() {
-  shell.fresh();
-  return {};
-}
-
-const ACTIONS = { start, warm, run, call, reset };
+const ACTIONS = { start, warm, run, call, reset: () => shell.fresh() };
 
 let last = Promise.resolve();
 
@@ -212,11 +198,7 @@ async function answer(asker, data) {
   } catch (error) {
     say("failed", {
       message: String(error?.message || error),
-      fatal:
-        !shell ||
-        !python ||
-        error instanceof WebAssembly.RuntimeError ||
-        /fatal/i.test(String(error)),
+      fatal: !shell || error instanceof WebAssembly.RuntimeError || /fatal/i.test(String(error)),
     });
   }
 }
