@@ -113,7 +113,7 @@ def test_a_mechanism_runs_once_a_call_unless_it_is_marked():
 KINDS = {  # of outputs that say a bit
     "strings": lambda bit: "yes" if bit else "no",
     "tuples of any length": lambda bit: (None,) * bit + ("stop",),
-    "tuples with None": lambda bit: (None, bit, np.nan),
+    "tuples with None": lambda bit: (None, bit, float("nan")),
     "lists": lambda bit: [[bit, 0.5], [None, 1]],
     "booleans": bool,
     "arrays": lambda bit: np.array([[bit, np.nan], [-0.0, 0.0]]),
@@ -142,7 +142,10 @@ def test_outputs_that_only_the_second_half_shows():
     assert run(mechanism, (0, 1), 1.0, runs=2000).refuted
 
 
-@pytest.mark.parametrize("late, yes, no", [("late", "yes", "no"), (0.5, 1, 0), ([0, 1], [1], [0])])
+@pytest.mark.parametrize(
+    "late, yes, no",
+    [("late", "yes", "no"), (0.5, 1, 0), (-0.5, 1, 0), ([0, 1], [1], [0])],
+)
 def test_what_the_first_half_did_not_show_is_in_no_event(late, yes, no):
     calls = []
 

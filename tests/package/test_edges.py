@@ -263,10 +263,6 @@ def test_the_scales_of_the_six_algorithms_of_lyu_su_and_li():
     for one, known in zip(found, figure, strict=True):
         assert (one[2] is None) == (known[2] is None)
         equal(*(np.array([x or 0.0 for x in each], dtype=float) for each in (one, known)))
-    equal(
-        [query_release.sparse_epsilon(one, s) for one in found],
-        [epsilon] * 2 + [np.inf, 3.8] + [np.inf] * 2,
-    )
 
 
 def test_bounds_of_an_event_that_is_always_and_never_seen():
