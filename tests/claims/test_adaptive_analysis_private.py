@@ -7,6 +7,7 @@ from scipy import stats
 
 import dpnotes as dp
 from dpnotes.chapters import adaptive_analysis as adaptive
+from dpnotes.chapters import query_release
 from evidence import at_most, claim, equal, holds, must_fail, slip
 from strategies import analysis_settings, same_draws, slowly, together
 
@@ -117,30 +118,20 @@ def test_weights_screening_and_silence(rng):
     equal(mute, 0.5)  # no answers, no votes, all ties
 
 
-def round_law(gaps, scale, threshold, ratio, last):
-    """Probability that exactly n = 0, ..., of the queries are below, then one above: quadrature."""
-    x, w = np.polynomial.legendre.leggauss(40)
-    kinks = np.unique(np.r_[0.0, np.asarray(gaps) - threshold])
-    edges = np.sort(np.r_[np.linspace(-60, 60, 41) * scale, kinks])
-    half = np.diff(edges)[:, None] / 2
-    g = ((edges[:-1, None] + half) + half * x).ravel()
-    weight = (half * w).ravel() * stats.laplace.pdf(g, scale=ratio * scale)
-    above = stats.laplace.cdf(np.asarray(gaps)[:, None] - threshold - g, scale=last * scale)
-    below = np.cumprod(np.vstack([np.ones_like(g), 1 - above]), axis=0)
-    return np.append(below[:-1] * above, below[-1:], axis=0) @ weight
-
-
 @claim("S-adaptive-dp", of=(2.0, 4.0), wrong=[(1.0, 4.0), (2.0, 2.0)])
 def test_a_round_of_thresholdout_is_private(ratio, last, rng):
-    scale, m = 0.01, 100
-    step = 1 / m
-    cases = [(rng.uniform(0, 0.2, 4), rng.choice([-step, step], 4)) for _ in range(40)]
+    """It is AboveThreshold on the gaps, which move by 1/m: some below, and then one above."""
+    scale, step = 0.01, 1 / 100
+    noise = query_release.SparseVector(ratio * scale, last * scale)
     # nearly the worst: many queries that ought to cross, then one that ought not
-    cases += [(np.r_[np.full(60, 0.13), 0.05], np.r_[np.full(60, step), -step])]
+    cases = [(np.r_[np.full(60, 0.13), 0.05], np.r_[np.full(60, step), -step])]
+    cases += [(rng.uniform(0, 0.2, 4), rng.choice([-step, step], 4)) for _ in range(40)]
     for gaps, move in cases:
-        p, q = (round_law(x, scale, 0.1, ratio, last) for x in (gaps, gaps + move))
-        at_most(np.abs(np.log(p / q)), 1 / (scale * m), rtol=1e-6)
-        equal(p.sum(), 1.0, rtol=1e-8)
+        n = np.arange(len(gaps))
+        reports = np.append(np.where(n > n[:, None], np.nan, np.eye(n.size)), [0 * n], axis=0)
+        p, q = (query_release.sparse_log_law(noise, x, reports, 0.1) for x in (gaps, gaps + move))
+        at_most(np.abs(p - q), step / scale, rtol=1e-6)
+        equal(np.exp(p).sum(), 1.0, rtol=1e-8)
 
 
 @claim("S-adaptive-dp", of=np.ones(5), wrong=list(1 + 0.05 * np.eye(5)))

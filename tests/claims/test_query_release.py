@@ -5,6 +5,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from scipy import special
 from scipy.stats import binom
 
 import dpnotes as dp
@@ -125,17 +126,12 @@ def test_rounds_add_up_to_the_budget(stream):
     equal(p - q, 1.0, rtol=1e-3)
 
 
-@claim("F-svt", of=lambda epsilon, c: (1 + 6 * c) / 4 * epsilon, wrong=[lambda epsilon, c: epsilon])
-def test_which_variants_keep_their_promise(fourth):
-    """No stream exceeds `sparse_epsilon`, and long ones attain it, as the tests above show."""
-    for epsilon, c in ((0.5, 1), (1.0, 2), (2.0, 3)):
-        found = [release.sparse_epsilon(v) for v in release.lyu_variants(epsilon, c).values()]
-        equal(found, [epsilon, epsilon, np.inf, fourth(epsilon, c), np.inf, np.inf])
-
-
 @claim("F-svt")
-def test_the_losses_of_three_variants_have_no_bound():
-    first, _, third, _, fifth, sixth = release.lyu_variants(1.0, 2).values()
+def test_what_the_six_variants_keep_of_their_promise():
+    variants = list(release.lyu_variants(1.0, 2).values())
+    first, _, third, _, fifth, sixth = variants
+    spent = [release.sparse_epsilon(noise) for noise in variants]
+    equal(spent, [1, 1, np.inf, (1 + 6 * 2) / 4, np.inf, np.inf])
     m = np.array([1, 3, 10, 40])
 
     def no_bound(noise, least):  # the losses of the proofs, which grow without end
@@ -317,30 +313,32 @@ def test_threads_share_the_updates(kind):
     equal([system.updates, np.unique(told).size], [3, 4])  # and the guess after them
 
 
+def rounds_exactly(above, answer, n, delta):
+    """epsilon of n coins for AboveThreshold, and n Laplace answers."""
+    coins = dp.randomized_response(above).compose(n)
+    return (coins + dp.laplace(1 / answer).compose(n)).epsilon(delta=delta)
+
+
+@claim(
+    "U-abovethreshold",
+    of=rounds_exactly,
+    wrong=[lambda above, answer, n, delta: n * (above + answer) + 1e-6],
+)
+def test_rounds_of_above_threshold_and_laplace_cost_what_is_stated(exact):
+    for above, answer, n, delta in ((0.04, 0.02, 50, 1e-6), (0.3, 0.1, 5, 1e-3)):
+        both = above + answer
+        apart = composition.advanced_heterogeneous(np.repeat([above, answer], n), delta)
+        at_most(exact(above, answer, n, delta), min(apart, n * both))
+        at_most(apart, n * both**2 / 2 + both * np.sqrt(2 * n * np.log(1 / delta)))
+
+
 @claim("U-abovethreshold", of=1.0, wrong=[0.3])
-def test_rounds_of_above_threshold_and_laplace_cost_what_is_stated(coin, rng):
-    def order(exact):
-        for above, answer, n, delta in ((0.04, 0.02, 50, 1e-6), (0.3, 0.1, 5, 1e-3)):
-            both = above + answer
-            rounds = np.repeat([above, answer], n)
-            apart = composition.advanced_heterogeneous(rounds, delta)
-            mean = n * both**2 / 2 + both * np.sqrt(2 * n * np.log(1 / delta))
-            at_most(exact(above, answer, n, delta), min(apart, n * both))
-            at_most(apart, mean)
-
-    def exact(above, answer, n, delta):
-        coins = dp.randomized_response(above).compose(n)
-        return (coins + dp.laplace(1 / answer).compose(n)).epsilon(delta=delta)
-
-    order(exact)
-    must_fail(order, lambda above, answer, n, delta: n * (above + answer) + 1e-6)
-    # AboveThreshold by a coin, at all epsilon
-    grid, noise = np.linspace(-1.2, 1.2, 9), release.sparse_rounds(1.0)
+def test_above_threshold_is_a_coin_at_most(coin, rng):
+    grid, noise, heads = np.linspace(-1.2, 1.2, 9), release.sparse_rounds(1.0), special.expit(coin)
+    limit = dp.hockey_stick([heads, 1 - heads], [1 - heads, heads], grid)
     for _ in range(12):
-        pair = neighbours(rng, 3)
-        p, q = (np.exp(release.sparse_log_law(noise, z, patterns(3, 1))) for z in pair)
-        heads = 1 / (1 + np.exp(-coin))
-        limit = dp.hockey_stick([heads, 1 - heads], [1 - heads, heads], grid)
+        rows = patterns(3, 1)
+        p, q = (np.exp(release.sparse_log_law(noise, z, rows)) for z in neighbours(rng, 3))
         at_most(dp.hockey_stick(p, q, grid), limit, atol=1e-12)
 
 
