@@ -9,6 +9,7 @@ import logging
 import re
 import shutil
 import subprocess
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from bs4 import BeautifulSoup
@@ -283,12 +284,11 @@ def polish_site(app, exception):
     if exception or app.builder.name != "html":
         return
     site = Path(app.outdir)
-    icons = set()
     if app.config.root_doc != "index":
         (site / "index.html").write_text(START.format(app.config.root_doc), encoding="utf-8")
-    for path in sorted(site.rglob("*.html")):
-        if "_static" not in path.parts and path != site / "index.html":
-            icons |= polish_page(path)
+    pages = [path for path in site.rglob("*.html") if "_static" not in path.parts]
+    with ProcessPoolExecutor() as pool:
+        icons = set().union(*pool.map(polish_page, set(pages) - {site / "index.html"}))
     subset_icons(site / "_static", icons)
     dark_without_script(site / "_static")
     change_scripts(site / "_static")

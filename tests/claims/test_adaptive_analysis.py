@@ -9,7 +9,7 @@ import dpnotes as dp
 from boxes import PI, exp, expm1, for_all, log1p, root, tanh
 from dpnotes.chapters import adaptive_analysis as adaptive
 from evidence import at_most, claim, equal, holds, must_fail, slip
-from rounds import approximate_tree, joint, trees
+from rounds import approximate_tree, joint
 from strategies import analysis_settings, stable_error
 
 ROOT = np.sqrt(2 * np.pi)
@@ -18,10 +18,6 @@ ROOT = np.sqrt(2 * np.pi)
 def laws(rng, *shape):
     """Random laws along the last axis, some of them with much mass on few outcomes."""
     return rng.dirichlet(np.full(shape[-1], 0.5), shape[:-1])
-
-
-def tv(p, q):
-    return np.abs(p - q).sum(-1) / 2
 
 
 @claim("S-def-tv-stable", of=1.0, wrong=[0.99])
@@ -55,25 +51,23 @@ def at_most_together(eta, k):
     return 1 - (1 - eta) ** k
 
 
-@claim("S-0.1")
-def test_stability_adds_up_and_multiplies_exactly(rng):
-    def check(bound):
-        for eta in (0.01, 0.1, 0.3, 0.6):
-            pair = approximate_tree(rng, [0.0] * 3, [eta] * 3, (3, 3, 3), 300)
-            at_most(tv(*map(joint, pair)), bound(eta, 3), rtol=1e-9)
-            for k in (1, 2, 6):  # each round publishes the dataset with probability eta
-                outcomes = np.array(list(product([0, 1], repeat=k)))
-                chance = np.where(outcomes, eta, 1 - eta).prod(1)
-                apart = chance[outcomes.any(1)].sum()  # seen by one dataset only
-                at_most(apart, bound(eta, k), rtol=1e-12)
-                equal(apart, at_most_together(eta, k), rtol=1e-12)
-
-    check(at_most_together)
-    must_fail(check, lambda eta, k: 0.99 * at_most_together(eta, k))
-    must_fail(check, lambda eta, k: eta * np.sqrt(k))
+@claim(
+    "S-0.1",
+    of=at_most_together,
+    wrong=[lambda eta, k: 0.99 * at_most_together(eta, k), lambda eta, k: eta * np.sqrt(k)],
+)
+def test_stability_adds_up_and_multiplies_exactly(bound, rng):
+    for eta in (0.01, 0.1, 0.3, 0.6):
+        pair = approximate_tree(rng, [0.0] * 3, [eta] * 3, (3, 3, 3), 300)
+        at_most(dp.total_variation(*map(joint, pair)), bound(eta, 3), rtol=1e-9)
+        for k in (1, 2, 6):  # each round publishes the dataset with probability eta
+            outcomes = np.array(list(product([0, 1], repeat=k)))
+            chance = np.where(outcomes, eta, 1 - eta).prod(1)
+            apart = chance[outcomes.any(1)].sum()  # seen by one dataset only
+            equal(apart, bound(eta, k), rtol=1e-12)
     coin = np.array([0.65, 0.35])
-    one = tv(coin, coin[::-1])
-    both = np.abs(np.outer(coin, coin) - np.outer(coin[::-1], coin[::-1])).sum() / 2
+    one = dp.total_variation(coin, coin[::-1])
+    both = dp.total_variation(*(np.outer(law, law).ravel() for law in (coin, coin[::-1])))
     holds(both < 2 * one - 0.1)
     slip(
         "S-0.1",
@@ -82,9 +76,9 @@ def test_stability_adds_up_and_multiplies_exactly(rng):
     )
 
 
-def gaussian_tv(sigma, sensitivity=1.0, k=1):
-    """Total variation that k adaptive answers with Gaussian noise can reach."""
-    return special.erf(np.sqrt(k / 8) * sensitivity / sigma)
+def gaussian_tv(sigma, sensitivity=1.0):
+    """Total variation of an answer with Gaussian noise."""
+    return special.erf(np.sqrt(1 / 8) * sensitivity / sigma)
 
 
 @claim("S-gaussian-tv")
@@ -107,16 +101,11 @@ def test_the_linear_bound_on_gaussian_noise_everywhere():
     ],
 )
 def test_stability_of_gaussian_answers(exact):
-    noise = np.geomspace(0.02, 50, 25)
-    for m in (1, 7, 1000):
-        for sigma in noise / m:
-            step, edges = 1 / m, np.linspace(-9 * sigma, 9 * sigma + 1 / m, 60)
-            densities = (stats.norm(at, sigma).logpdf for at in (0, step))
-            p, q = dp.density_laws(*densities, np.sort(np.r_[edges, step / 2]))
-            equal(exact(sigma, step), tv(p, q), rtol=1e-9, atol=1e-12)
+    noise, m = np.geomspace(0.02, 50, 25), np.array([[1], [7], [1000]])
+    equal(exact(noise / m, 1 / m), dp.gaussian_delta(noise / m, 0.0, 1 / m), rtol=1e-9, atol=1e-12)
     equal(gaussian_tv(50.0), 1 / (ROOT * 50.0), rtol=1e-4)  # no smaller constant
-    for sigma, k in ((0.7, 1), (3.0, 10), (40.0, 1000)):  # k answers: the exact accountant
-        equal(gaussian_tv(sigma, 1.0, k), dp.gaussian(sigma).compose(k).delta(0.0), rtol=1e-9)
+    for sigma, k in ((0.7, 1), (3.0, 10), (40.0, 1000)):  # k adaptive answers
+        equal(exact(sigma, np.sqrt(k)), dp.gaussian(sigma).compose(k).delta(0.0), rtol=1e-9)
     wrong = np.linspace(0.17, 0.9, 50)  # m sigma, where the printed root fails
     holds(1 / np.sqrt(2 * np.pi * wrong) < gaussian_tv(wrong))
     rows, sigma = 100, 0.005
@@ -152,7 +141,7 @@ class World:
 
     def stability(self, rules):
         left, right = np.nonzero(self.near)
-        return np.array([tv(rule[left], rule[right]).max() for rule in rules])
+        return np.array([dp.total_variation(r[left], r[right]).max() for r in rules])
 
 
 def overfit_exactly(eta, m, n):
@@ -198,34 +187,32 @@ def test_the_error_of_a_stable_choice(mean, moved, fixed, square, rng):
         at_most(value**2 @ chance, fixed / m + square * 0.5)
 
 
-@claim("S-generalization")
-def test_a_stable_choice_generalises_for_almost_every_sample():
+@claim(
+    "S-generalization",
+    of=stable_error,  # what is printed is larger: it has m for 2m under the root
+    wrong=[
+        lambda eta, m, delta: stable_error(eta, m, delta) / 2,
+        lambda eta, m, delta: eta + 2 * eta * m * np.sqrt(np.log(2 / delta) / m),
+        lambda eta, m, delta: stable_error(eta, m, np.sqrt(delta)),
+    ],
+)
+def test_a_stable_choice_generalises_for_almost_every_sample(bound, rng):
     deltas = np.array([0.9, 0.5, 0.2, 0.05, 0.01, 1e-4])
-
-    def check(bound):
-        rng = np.random.default_rng(5)
-        for _ in range(25):  # small worlds, every sample
-            world = World(rng)
-            rules = world.rules(rng, 20)
-            shift = np.abs((rules * world.gap).sum(-1))
-            limit = bound(world.stability(rules)[:, None], world.m, deltas)
-            missed = ((shift[:, None] > limit[..., None]) * world.chance).sum(-1)
-            at_most(missed, deltas)
-        for m in (20, 200, 2000):  # coins; the query or its opposite, by the sample's own count
-            heads = np.arange(m + 1)
-            chance = stats.binom.pmf(heads, m, 0.5)
-            for eta in (0.0, 0.3 / m, 1 / m, 0.1):
-                lean = np.clip(0.5 + eta * (heads - m / 2), 0, 1) if eta else np.ones(m + 1)
-                shift = np.abs((2 * lean - 1) * (heads / m - 0.5))
-                for delta in deltas:
-                    at_most(chance[shift > bound(eta, m, delta)].sum(), delta)
-
-    check(stable_error)
-    check(lambda eta, m, d: eta + (2 * eta * m + 1) * np.sqrt(np.log(2 / d) / m))  # as printed
-    must_fail(check, lambda eta, m, d: stable_error(eta, m, d) / 2)
-    must_fail(check, lambda eta, m, d: eta + 2 * eta * m * np.sqrt(np.log(2 / d) / m))
-    must_fail(check, lambda eta, m, d: stable_error(eta, m, np.sqrt(d)))
-    equal(stable_error(0.0, 50, deltas), np.sqrt(np.log(2 / deltas) / 100))
+    for _ in range(25):  # small worlds, every sample
+        world = World(rng)
+        rules = world.rules(rng, 20)
+        shift = np.abs((rules * world.gap).sum(-1))
+        limit = bound(world.stability(rules)[:, None], world.m, deltas)
+        missed = ((shift[:, None] > limit[..., None]) * world.chance).sum(-1)
+        at_most(missed, deltas)
+    for m in (20, 200, 2000):  # coins; the query or its opposite, by the sample's own count
+        heads = np.arange(m + 1)
+        chance = stats.binom.pmf(heads, m, 0.5)
+        for eta in (0.0, 0.3 / m, 1 / m, 0.1):
+            lean = np.clip(0.5 + eta * (heads - m / 2), 0, 1) if eta else np.ones(m + 1)
+            shift = np.abs((2 * lean - 1) * (heads / m - 0.5))
+            for delta in deltas:
+                at_most(chance[shift > bound(eta, m, delta)].sum(), delta)
 
 
 def noise_for_error(tau, k, m, delta):
@@ -274,30 +261,26 @@ def test_the_slips_on_the_way_to_the_noise():
     at_most(1.0, big / ROOT)
 
 
-@claim("S-m-tv")
-def test_rows_for_an_error(rng):
+@claim(
+    "S-m-tv",
+    of=adaptive.sample_size_for_error,
+    wrong=[
+        lambda *given: adaptive.sample_size_for_error(*given) * 1.001 + 1,
+        lambda *given: np.floor(0.999 * adaptive.sample_size_for_error(*given)),
+        lambda tau, rate, d: np.ceil(2 * np.pi * rate**2 * np.sqrt(np.log(2 / d)) / tau**2),
+    ],
+)
+def test_rows_for_an_error(rows, rng):
     tau, delta = 10 ** rng.uniform(-2, 0, 5000), 10 ** rng.uniform(-9, -0.01, 5000)
     k, sigma = np.floor(10 ** rng.uniform(0, 3, 5000)), 10 ** rng.uniform(-2, 1, 5000)
     rate, log = k / (ROOT * sigma), np.log(2 / delta)
-
-    def check(rows):
-        m = rows(tau, rate, delta)
-        good = rate <= m  # a stability above 1 is no stability
-        bound = [
-            eta + (2 * eta * n + 1) * np.sqrt(log / (2 * n))
-            for n, eta in ((m, rate / m), (np.maximum(m - 1, 0.5), rate / np.maximum(m - 1, 0.5)))
-        ]
-        at_most(bound[0], tau, rtol=1e-9)
-        fewer = (m < 1e7) & (m > 1)
-        at_most(tau[fewer], bound[1][fewer], rtol=1e-9)
-        at_most(m, np.ceil(1.3 * log * (1 + 2 * rate) ** 2 / tau**2))
-        at_most(k**2 * log / (np.pi * tau**2 * sigma**2), m)
-        equal(stable_error(rate[good] / m[good], m[good], delta[good]), bound[0][good])
-
-    check(adaptive.sample_size_for_error)
-    must_fail(check, lambda *a: adaptive.sample_size_for_error(*a) * 1.001 + 1)
-    must_fail(check, lambda *a: np.floor(0.999 * adaptive.sample_size_for_error(*a)))
-    must_fail(check, lambda t, a, d: np.ceil(k**2 * np.sqrt(log) / tau**2 / sigma**2))
+    m = rows(tau, rate, delta)
+    at_most(stable_error(rate / m, m, delta), tau, rtol=1e-9)
+    few = (m < 1e7) & (m > 1)  # where one row less makes a difference
+    less = (m - 1)[few]
+    at_most(tau[few], stable_error(rate[few] / less, less, delta[few]), rtol=1e-9)
+    at_most(m, np.ceil(1.3 * log * (1 + 2 * rate) ** 2 / tau**2))
+    at_most(k**2 * log / (np.pi * tau**2 * sigma**2), m)
 
 
 @claim("S-m-tv")
@@ -333,29 +316,27 @@ def test_tight_below_loose_everywhere():
     )
 
 
-@claim("S-dp-tv")
-def test_private_laws_are_close():
-    def apart(epsilon, delta):
-        return np.tanh(epsilon / 2) + delta * (1 - np.tanh(epsilon / 2))
+def apart(epsilon, delta):
+    return np.tanh(epsilon / 2) + delta * (1 - np.tanh(epsilon / 2))
 
-    def check(bound):
-        rng = np.random.default_rng(9)
-        for epsilon in (0.0, 0.01, 0.3, 1.0, 3.0, 20.0):
-            p, q = laws(rng, 2, 2000, 5)
-            q[::2] = p[::2] + (q - p)[::2] * rng.random((1000, 1))
-            both = dp.hockey_stick(p, q, epsilon), dp.hockey_stick(q, p, epsilon)
-            at_most(dp.total_variation(p, q), bound(epsilon, np.maximum(*both)), atol=1e-12)
-            for delta in (0.0, 1e-6, 0.1, 1.0):  # attained: the name with probability delta
-                coin = (1 - delta) * np.array([1, np.exp(-epsilon)]) / (1 + np.exp(-epsilon))
-                p, q = np.r_[delta, 0, coin], np.r_[0, delta, coin[::-1]]
-                at_most(dp.hockey_stick(p, q, epsilon), delta, atol=1e-15)
-                at_most(dp.hockey_stick(q, p, epsilon), delta, atol=1e-15)
-                equal(dp.total_variation(p, q), apart(epsilon, delta), atol=1e-15)
-                at_most(dp.total_variation(p, q), bound(epsilon, delta), atol=1e-14)
 
-    check(apart)
-    must_fail(check, lambda epsilon, delta: 0.999 * apart(epsilon, delta))
-    must_fail(check, lambda epsilon, delta: np.tanh(epsilon / 2) + delta / 2)
+@claim(
+    "S-dp-tv",
+    of=apart,
+    wrong=[lambda e, d: 0.999 * apart(e, d), lambda e, d: np.tanh(e / 2) + d / 2],
+)
+def test_private_laws_are_close(bound, rng):
+    for epsilon in (0.0, 0.01, 0.3, 1.0, 3.0, 20.0):
+        p, q = laws(rng, 2, 2000, 5)
+        q[::2] = p[::2] + (q - p)[::2] * rng.random((1000, 1))
+        both = dp.hockey_stick(p, q, epsilon), dp.hockey_stick(q, p, epsilon)
+        at_most(dp.total_variation(p, q), bound(epsilon, np.maximum(*both)), atol=1e-12)
+        for delta in (0.0, 1e-6, 0.1, 1.0):  # attained: the name with probability delta
+            coin = (1 - delta) * np.array([1, np.exp(-epsilon)]) / (1 + np.exp(-epsilon))
+            p, q = np.r_[delta, 0, coin], np.r_[0, delta, coin[::-1]]
+            at_most(dp.hockey_stick(p, q, epsilon), delta, atol=1e-15)
+            at_most(dp.hockey_stick(q, p, epsilon), delta, atol=1e-15)
+            equal(dp.total_variation(p, q), bound(epsilon, delta), atol=1e-14)
 
 
 @claim("S-dp-tv-composed")
@@ -369,36 +350,15 @@ def test_pinsker_serves_for_the_stated_bound_everywhere():
     )
 
 
-def coins_apart(epsilon, k):
-    """Total variation of k randomized responses: a sum over the number of true answers."""
-    truth, heads = 1 / (1 + np.exp(-epsilon)), np.arange(k + 1)
-    return tv(stats.binom.pmf(heads, k, truth), stats.binom.pmf(heads, k, 1 - truth))
-
-
 def by_accountant(epsilon, k):
     return dp.randomized_response(epsilon).compose(k).delta(0.0)
 
 
-def by_pinsker(epsilon, k):
-    return np.sqrt(k * epsilon * np.tanh(epsilon / 2) / 2)
-
-
-@claim("S-dp-tv-composed", of=1.0, wrong=[0.6])
-def test_stability_of_many_private_answers(factor, rng):
-    grid = [(e, k) for e in (1e-3, 0.01, 0.1, 0.5, 2.0) for k in (1, 2, 7, 100, 2000)]
-    worst = np.array([coins_apart(*at) for at in grid])
-    epsilon, k = np.array(grid).T
-    equal([by_accountant(e, int(n)) for e, n in grid], worst, rtol=1e-7)
-
-    def check(bound):
-        at_most(worst, bound(epsilon, k), rtol=1e-9)
-
-    check(by_pinsker)
-    must_fail(check, lambda e, k: 0.79 * by_pinsker(e, k))
-    # rounds that depend on the past, no worse than coins
-    for e in (0.1, 0.7, 2.0):
-        for n in range(1, 4):
-            at_most(tv(*trees(rng, e, (3,) * n, 500)), factor * by_accountant(e, n), rtol=1e-9)
+@claim("S-dp-tv-composed", of=1.0, wrong=[0.79])
+def test_pinskers_bound_for_many_private_answers(factor):
+    for epsilon, k in product((1e-3, 0.01, 0.1, 0.5, 2.0), (1, 2, 7, 100, 2000)):
+        pinsker = np.sqrt(k * epsilon * np.tanh(epsilon / 2) / 2)
+        at_most(by_accountant(epsilon, k), factor * pinsker, rtol=1e-9)
 
 
 @claim("S-dp-tv-composed")

@@ -3,7 +3,7 @@
 from itertools import product
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 from scipy.special import ndtr, ndtri
 
 import dpnotes as dp
@@ -17,32 +17,28 @@ def pmf(n, p):
     return stats.binom.pmf(np.arange(n + 1), n, np.asarray(p)[..., None])
 
 
-@claim("X-clopper-pearson")
-def test_bounds_of_a_chance_fail_as_rarely_as_stated():
+def wald(k, n, alarm):
+    """The estimate and its estimated standard error."""
+    width = -ndtri(alarm) * np.sqrt(k / n * (1 - k / n) / n)
+    return k / n - width, k / n + width
+
+
+@claim(
+    "X-clopper-pearson",
+    of=auditing.clopper_pearson,
+    wrong=[wald, lambda k, n, alarm: auditing.clopper_pearson(k, n, min(1.5 * alarm, 0.9))],
+)
+def test_bounds_of_a_chance_fail_as_rarely_as_stated(bounds):
     chances = np.r_[np.linspace(0, 1, 301), 1e-6, 1e-3, 0.999]
-
-    def check(bounds):
-        for n, alarm in product((1, 2, 17, 250), (0.3, 0.05, 1e-4, 1e-9)):
-            low, high = bounds(np.arange(n + 1), n, alarm)
-            mass = pmf(n, chances)
-            at_most((mass * (low > chances[:, None])).sum(1), alarm, rtol=1e-9)
-            at_most((mass * (high < chances[:, None])).sum(1), alarm, rtol=1e-9)
-
-    def wald(k, n, alarm):  # the estimate and its estimated standard error
-        width = -ndtri(alarm) * np.sqrt(k / n * (1 - k / n) / n)
-        return k / n - width, k / n + width
-
-    check(auditing.clopper_pearson)
-    must_fail(check, wald)
-    must_fail(check, lambda k, n, alarm: auditing.clopper_pearson(k, n, min(1.5 * alarm, 0.9)))
-    for k, n in ((0, 9), (3, 1000), (9, 9)):  # SciPy's two-sided interval has half at each end
+    for n, alarm in product((1, 2, 17, 250), (0.3, 0.05, 1e-4, 1e-9)):
+        low, high = bounds(np.arange(n + 1), n, alarm)
+        mass = pmf(n, chances)
+        at_most((mass * (low > chances[:, None])).sum(1), alarm, rtol=1e-9)
+        at_most((mass * (high < chances[:, None])).sum(1), alarm, rtol=1e-9)
+    for n, k in ((9, 0), (9, 9), *((50, k) for k in range(51)), (1000, 3)):
+        # SciPy's two-sided interval has half of its alarm at each end
         theirs = stats.binomtest(k, n).proportion_ci(0.98, method="exact")
-        equal(auditing.clopper_pearson(k, n, 0.01), theirs, rtol=1e-9)
-    # the chance at which so many, or more, have the probability of an alarm
-    low, high = auditing.clopper_pearson(np.arange(1, 50), 50, 0.01)
-    equal(stats.binom.sf(np.arange(49), 50, low), 0.01, rtol=1e-9)
-    equal(stats.binom.cdf(np.arange(1, 50), 50, high)[:-1], 0.01, rtol=1e-9)
-    assert high[-1] < 1
+        equal(bounds(k, n, 0.01), theirs, rtol=1e-9)
 
 
 @claim("X-audit")
@@ -145,32 +141,24 @@ MADE = (GUESSES != 0).sum(1)
 def mechanisms(rng, count, outcomes):
     """Laws on `outcomes` results for each setting of three coins: (count, 8, outcomes)."""
     width = rng.choice([0.1, 0.6, 2.0], (count, 1, 1))
-    laws = np.exp(width * rng.normal(size=(count, 8, outcomes)))
-    return laws / laws.sum(-1, keepdims=True)
-
-
-def randomized_responses(epsilon):
-    """Each coin shown by its own randomized response: the domination is an equality."""
-    p = np.exp(epsilon) / (1 + np.exp(epsilon))
-    return np.where(SIGNS[:, None] == SIGNS, p, 1 - p).prod(-1)
+    return special.softmax(width * rng.normal(size=(count, 8, outcomes)), axis=-1)
 
 
 @claim("X-one-run", of=1.0, wrong=[0.95])
 def test_right_guesses_are_dominated_by_coins(factor):
     laws = mechanisms(np.random.default_rng(2), 2500, 8)
-    laws[0] = randomized_responses(1.3)
+    # the first shows each coin by its own randomized response: the domination is an equality
+    truth = special.expit(1.3)
+    laws[0] = np.where(SIGNS[:, None] == SIGNS, truth, 1 - truth).prod(-1)
     left, right = np.array(NEIGHBOURS).T
     epsilon = np.log(laws[:, left] / laws[:, right]).max((1, 2))
     equal(epsilon[0], 1.3)
     posterior = laws / laws.sum(1, keepdims=True)  # of the setting, given the result
-    p = 1 / (1 + np.exp(-factor * epsilon))
+    p = special.expit(factor * epsilon)
     for v in (1, 2, 3):
         chance = np.einsum("gs,csy->cgy", RIGHT >= v, posterior)  # every guess, every result
         at_most(chance, stats.binom.sf(v - 1, MADE, p[:, None])[..., None], rtol=1e-9)
-    tail = stats.binom.sf(np.arange(3), 3, np.exp(1.3) / (1 + np.exp(1.3)))
-    for v in (1, 2, 3):  # all three guessed as shown
-        best = np.einsum("gs,sy->gy", RIGHT >= v, posterior[0]).max()
-        equal(best, tail[v - 1])
+        equal(chance[0].max(), stats.binom.sf(v - 1, 3, truth))  # all three guessed as shown
 
 
 @claim("X-one-run", of=1.0, wrong=[0.0])
@@ -200,20 +188,25 @@ def test_what_delta_adds_to_the_right_guesses(factor, rng):
         equal(told.max(0).sum() / 2, p + delta / (1 + np.exp(epsilon)))
 
 
-@claim("X-one-run")
-def test_the_bound_of_one_run_in_numbers():
-    r, w = 50, np.arange(51)
-    found = auditing.epsilon_from_guesses(w, r, false_alarm=0.05)
-    low, _ = auditing.clopper_pearson(w, r, 0.05)
-    equal(found, np.maximum(np.log(low / (1 - low), where=low > 0, out=np.zeros(51)), 0))
-    for r in (1, 3, 40, 1000):  # never more than r guesses allow
-        for alarm in (0.4, 0.05, 1e-6):
-            ceiling = np.log(r / np.log(1 / alarm))
-            at_most(auditing.epsilon_from_guesses(r, r, false_alarm=alarm), max(ceiling, 0.0))
-    with_delta = auditing.epsilon_from_guesses(45, 50, 1e-5, 1000, false_alarm=0.05)
-    equal(with_delta, auditing.epsilon_from_guesses(45, 50, false_alarm=0.045))
-    assert auditing.epsilon_from_guesses(45, 50, 1e-3, 1000, false_alarm=0.05) == 0
+@claim(
+    "X-one-run",
+    of=auditing.epsilon_from_guesses,
+    wrong=[  # a bound for both ends of an interval
+        lambda *given, false_alarm: auditing.epsilon_from_guesses(
+            *given, false_alarm=false_alarm / 2
+        )
+    ],
+)
+def test_the_bound_of_one_run_in_numbers(bound):
+    w = np.arange(51)
+    low, _ = auditing.clopper_pearson(w, 50, 0.05)
+    equal(bound(w, 50, false_alarm=0.05), special.logit(np.maximum(low, 0.5)))
+    for r, alarm in product((1, 3, 40, 1000), (0.4, 0.05, 1e-6)):
+        ceiling = np.log(r / np.log(1 / alarm))  # never more than r guesses allow
+        at_most(bound(r, r, false_alarm=alarm), max(ceiling, 0.0))
+    with_delta = bound(45, 50, 1e-5, 1000, false_alarm=0.05)
+    equal(with_delta, bound(45, 50, false_alarm=0.045))
+    assert bound(45, 50, 1e-3, 1000, false_alarm=0.05) == 0
     assert auditing.guess_canaries([3.0, 1.0, 2.0, 5.0, 4.0], 2).tolist() == [0, -1, 0, 1, 0]
-    found = auditing.epsilon_from_guesses([0, 0, 9], [0, 4, 10], false_alarm=0.05)
-    equal(found[:2], 0)  # no guess is allowed, and shows nothing
+    equal(bound([0, 0], [0, 4], false_alarm=0.05), 0)  # no guess is allowed, and shows nothing
     equal(auditing.guess_canaries([3.0, 1.0], 0), 0)

@@ -5,6 +5,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from scipy import special
 from scipy.stats import binom
 
 import dpnotes as dp
@@ -48,14 +49,6 @@ def test_reports_are_private_whatever_the_answers_are(epsilon, rng):
                 at_most(np.abs(p - q), epsilon(noise), rtol=1e-10)
 
 
-def worst(noise, m):
-    """log P(x) - log P(x') of the worst stream: m below, then `count` above."""
-    c = noise.count
-    reports = np.repeat([0.0, 1.0], (m, c))
-    x, y = np.zeros(m + c), np.repeat([1.0, -1.0], (m, c))
-    return release.sparse_log_law(noise, x, reports) - release.sparse_log_law(noise, y, reports)
-
-
 @claim(
     "F-svt",
     of=release.sparse_epsilon,
@@ -65,9 +58,13 @@ def worst(noise, m):
     ],
 )
 def test_no_smaller_epsilon_holds_for_long_streams(epsilon):
+    """The worst stream: m answers below, then `count` above."""
     for count, b1, b2 in ((1, 2.0, 4.0), (2, 1.0, 1.0), (5, 3.0, 2.0), (1, 0.3, 0.5)):
-        noise = release.SparseVector(b1, b2, None, count)
-        spent = [worst(noise, m) for m in (10, 300, 20_000)]
+        noise, spent = release.SparseVector(b1, b2, None, count), []
+        for m in (10, 300, 20_000):
+            reports, y = (np.repeat(pair, (m, count)) for pair in ([0.0, 1.0], [1.0, -1.0]))
+            p, q = (release.sparse_log_law(noise, z, reports) for z in (0 * y, y))
+            spent.append(p - q)
         at_most(spent, epsilon(noise), rtol=1e-9)
         equal(spent[-1], epsilon(noise), rtol=1e-6)
 
@@ -78,18 +75,15 @@ def test_the_samplers_have_the_exact_laws():
     answers, threshold, runs = np.array([0.3, -0.5, 1.0]), 0.2, 40_000
 
     def check(noise, sampled):
-        rows = patterns(3, noise.count)
+        rows, rng = patterns(3, noise.count), np.random.default_rng(3)
         law = np.exp(release.sparse_log_law(noise, answers, rows, threshold))
-        reports = release.sparse_runs(sampled, answers, threshold, runs=runs, rng=rng())
+        reports = release.sparse_runs(sampled, answers, threshold, runs=runs, rng=rng)
         same = (reports[:, None] == rows) | (np.isnan(reports)[:, None] & np.isnan(rows))
         seen, level = same.all(-1).sum(0), 1e-6 / 100
         holds((binom.ppf(level, runs, law) <= seen) & (seen <= binom.ppf(1 - level, runs, law)))
 
-    def rng():
-        return np.random.default_rng(3)
-
-    variants = {n: v for n, v in release.lyu_variants(1.5, 2).items() if not v.shows_answer}
-    for noise in [*variants.values(), release.sparse_rounds(2.0, 2, 1e-6)]:
+    variants = [v for v in release.lyu_variants(1.5, 2).values() if not v.shows_answer]
+    for noise in [*variants, release.sparse_rounds(2.0, 2, 1e-6)]:
         check(noise, noise)
         must_fail(check, noise, noise._replace(threshold_scale=3 * noise.threshold_scale))
     two = release.sparse_rounds(1.5, 2)
@@ -132,27 +126,13 @@ def test_rounds_add_up_to_the_budget(stream):
     equal(p - q, 1.0, rtol=1e-3)
 
 
-@pytest.mark.slow
 @claim("F-svt")
-def test_which_variants_keep_their_promise_by_exact_laws(rng):
-    def check(names, promised):
-        for epsilon, c in ((0.5, 1), (1.0, 2), (2.0, 3)):
-            variants = release.lyu_variants(epsilon, c)
-            for noise in (variants[n] for n in names):
-                equal(release.sparse_epsilon(noise), promised(epsilon, c))
-                x, y = neighbours(rng, 4)
-                p, q = (release.sparse_log_law(noise, z, patterns(4, c)) for z in (x, y))
-                at_most(np.abs(p - q), promised(epsilon, c), rtol=1e-9)
-                if noise.refresh_scale is None:
-                    equal(worst(noise, 30_000), promised(epsilon, c), rtol=1e-3)
-
-    first, second, third, fourth, fifth, sixth = release.lyu_variants(1.0, 2)
-    check([first, second], lambda epsilon, c: epsilon)
-    check([fourth], lambda epsilon, c: (1 + 6 * c) / 4 * epsilon)
-    must_fail(check, [fourth], lambda epsilon, c: epsilon)
-    must_fail(check, [sixth], lambda epsilon, c: epsilon)
-
-    m, variants = np.array([1, 3, 10, 40]), release.lyu_variants(1.0, 2)
+def test_what_the_six_variants_keep_of_their_promise():
+    variants = list(release.lyu_variants(1.0, 2).values())
+    first, _, third, _, fifth, sixth = variants
+    spent = [release.sparse_epsilon(noise) for noise in variants]
+    equal(spent, [1, 1, np.inf, (1 + 6 * 2) / 4, np.inf, np.inf])
+    m = np.array([1, 3, 10, 40])
 
     def no_bound(noise, least):  # the losses of the proofs, which grow without end
         loss = []
@@ -164,11 +144,10 @@ def test_which_variants_keep_their_promise_by_exact_laws(rng):
             loss.append(p - q)
         at_most(least, loss, rtol=1e-9)
 
-    no_bound(variants[third]._replace(count=1), (m - 1) / 4)  # b = 2c/epsilon = 4
-    no_bound(variants[sixth], m / 2)  # b = 2/epsilon
-    must_fail(no_bound, variants[first]._replace(count=100), m / 2)
-    reports = np.array([0.0, 1.0])
-    p, q = (release.sparse_log_law(variants[fifth], z, reports) for z in ([0.0, 1.0], [1.0, 0.0]))
+    no_bound(third._replace(count=1), (m - 1) / 4)  # b = 2c/epsilon = 4
+    no_bound(sixth, m / 2)  # b = 2/epsilon
+    must_fail(no_bound, first._replace(count=100), m / 2)
+    p, q = (release.sparse_log_law(fifth, z, [0.0, 1.0]) for z in ([0.0, 1.0], [1.0, 0.0]))
     equal(np.exp(p), (1 - np.exp(-0.5)) / 2)  # 0 < rho <= 1
     holds(q == -np.inf)
 
@@ -184,33 +163,36 @@ def test_accuracies_are_the_formulas_of_the_page(change):
         equal([change(plan.threshold), change(plan.error)], [gap + slack, gap + 2 * slack])
 
 
+COUNTS, ROWS = np.array([50.0, 30.0, 20.0]), 100
+QUERIES = np.array([[0.0, 1.0, 1.0], [1.0, 0.5, 0.5]])
+TRUTH = QUERIES @ COUNTS / ROWS
+
+
 @claim("U-pmw", "U-query-release-table")
 def test_the_noise_of_each_system_is_drawn_with_its_scale():
     """The same seed, and the scales of the page."""
-    counts, epsilon, n = np.array([50.0, 30.0, 20.0]), 0.8, 100
-    queries = np.array([[0.0, 1.0, 1.0], [1.0, 0.5, 0.5]])
-    truth = queries @ counts / n
+    epsilon = 0.8
 
     def queried(factor, rng):
-        return truth + rng.laplace(0.0, factor * 2 / (n * epsilon), 2)
+        return TRUTH + rng.laplace(0.0, factor * 2 / (ROWS * epsilon), 2)
 
     def shares(factor, rng):
-        return counts / n + rng.laplace(0.0, factor * 2 / (n * epsilon), 3)
+        return COUNTS / ROWS + rng.laplace(0.0, factor * 2 / (ROWS * epsilon), 3)
 
     def mwem(factor, rng):  # four rounds, half of the epsilon of each for its choice
-        each, weights, total = n * epsilon / 8 / factor, np.full(3, 1 / 3), np.zeros(3)
+        each, weights, total = ROWS * epsilon / 8 / factor, np.full(3, 1 / 3), np.zeros(3)
         for _ in range(4):
             total = total + weights
-            guess = queries @ weights
-            i = (np.abs(truth - guess) * each / 2 + rng.gumbel(size=2)).argmax()
-            rest = truth[i] + rng.laplace(0.0, 1 / each) - guess[i]
-            weights = release.weights_update(weights, queries[i], 4 * rest)
+            guess = QUERIES @ weights
+            i = (np.abs(TRUTH - guess) * each / 2 + rng.gumbel(size=2)).argmax()
+            rest = TRUTH[i] + rng.laplace(0.0, 1 / each) - guess[i]
+            weights = release.weights_update(weights, QUERIES[i], 4 * rest)
         return total / 4
 
     systems = (
-        (queried, lambda rng: release.laplace_queries(counts, queries, epsilon=epsilon, rng=rng)),
-        (shares, lambda rng: release.laplace_histogram(counts, epsilon=epsilon, rng=rng)),
-        (mwem, lambda rng: release.mwem(counts, queries, rounds=4, epsilon=epsilon, rng=rng)),
+        (queried, lambda rng: release.laplace_queries(COUNTS, QUERIES, epsilon=epsilon, rng=rng)),
+        (shares, lambda rng: release.laplace_histogram(COUNTS, epsilon=epsilon, rng=rng)),
+        (mwem, lambda rng: release.mwem(COUNTS, QUERIES, rounds=4, epsilon=epsilon, rng=rng)),
     )  # fmt: skip
 
     for stated, system in systems:
@@ -218,23 +200,22 @@ def test_the_noise_of_each_system_is_drawn_with_its_scale():
         must_fail(same_draws, system, stated, 1.05)
 
 
-@claim("U-pmw")
-def test_the_weights_draw_what_they_say_round_after_round():
+@claim("U-pmw", of=np.ones(4), wrong=list(1 + 0.05 * np.eye(4)))
+def test_the_weights_draw_what_they_say_round_after_round(factors):
     """The same seed: the first and later thresholds, the comparisons, the answers."""
-    counts, n = np.array([50.0, 30.0, 20.0]), 100
-    queries = np.array([[0.0, 1.0, 1.0], [1.0, 0.5, 0.5]])
-    plan = release.weights_plan(n, 3, 2, epsilon=0.8)._replace(threshold=0.1, updates=4)
-    stream = queries[[0, 1, 0, 1, 1, 0]]
+    plan = release.weights_plan(ROWS, 3, 2, epsilon=0.8)._replace(threshold=0.1, updates=4)
+    stream = (0, 1, 0, 1, 1, 0)
 
     def stated(factors, rng):
         first, later, asked, answer = factors
         level = plan.threshold + rng.laplace(0.0, first * plan.threshold_scale)
         weights, left, told = np.full(3, 1 / 3), 4, []
-        for f in stream:
-            truth, guess = f @ counts / n, f @ weights
-            if left and abs(truth - guess) + rng.laplace(0.0, asked * plan.query_scale) >= level:
-                told.append(truth + rng.laplace(0.0, answer * plan.answer_scale))
-                weights = release.weights_update(weights, f, 4 * (told[-1] - guess))
+        for i in stream:
+            guess = QUERIES[i] @ weights
+            off = abs(TRUTH[i] - guess)
+            if left and off + rng.laplace(0.0, asked * plan.query_scale) >= level:
+                told.append(TRUTH[i] + rng.laplace(0.0, answer * plan.answer_scale))
+                weights = release.weights_update(weights, QUERIES[i], 4 * (told[-1] - guess))
                 level = plan.threshold + rng.laplace(0.0, later * plan.threshold_scale)
                 left -= 1
             else:
@@ -242,12 +223,10 @@ def test_the_weights_draw_what_they_say_round_after_round():
         return told
 
     def system(rng):
-        online = release.MultiplicativeWeights(counts, plan, rng=rng)
-        return [online.answer(f) for f in stream]
+        online = release.MultiplicativeWeights(COUNTS, plan, rng=rng)
+        return [online.answer(QUERIES[i]) for i in stream]
 
-    same_draws(system, stated, (1.0,) * 4)
-    for wrong in 1 + 0.05 * np.eye(4):
-        must_fail(same_draws, system, stated, tuple(wrong))
+    same_draws(system, stated, factors)
 
 
 @claim("U-pmw", of=1 / 8, wrong=[1 / 9])
@@ -268,42 +247,35 @@ def test_an_update_lowers_the_potential(constant, rng):
     equal(one, d[0] * np.exp(0.7 * f[0]) / (d[0] * np.exp(0.7 * f[0])).sum())
 
 
-def update_bound(size, gap, noise=0.0):
-    """Most updates, if each is made at an error of at least the gap."""
-    return np.log(size) / (2 * (gap**2 - noise**2))
+def updates(x, queries, a, step):
+    """How many an analyst who always asks the worst query forces, at errors of at least a."""
+    d, count = np.full(len(x), 1 / len(x)), 0
+    while True:
+        gaps = queries @ (x - d)
+        i = np.abs(gaps).argmax()
+        if abs(gaps[i]) < a:
+            return count
+        d, count = release.weights_update(d, queries[i], step(gaps[i])), count + 1
 
 
-@claim("U-pmw", of=update_bound, wrong=[lambda *a: update_bound(*a) / 1.5])
-def test_the_number_of_updates(bound, rng):
-    def updates(x, queries, a, step, noise=0.0):
-        """How many an analyst who always asks the worst query forces."""
-        d, count = np.full(len(x), 1 / len(x)), 0
-        while True:
-            gaps = queries @ (x - d)
-            i = np.abs(gaps).argmax()
-            if abs(gaps[i]) < a:
-                return count
-            d = release.weights_update(d, queries[i], step(gaps[i] + noise * rng.uniform(-1, 1)))
-            count += 1
-
-    def check(bound, step, noise):
-        for size, a in product((8, 64), (0.05, 0.15)):
-            for _ in range(4):
-                x = rng.dirichlet(np.full(size, 0.05))
-                queries = rng.integers(0, 2, (300, size)).astype(float)
-                at_most(updates(x, queries, a, step, noise * a), bound(size, a, noise * a))
-
-    check(update_bound, lambda g: 4 * g, 0.0)
-    check(update_bound, lambda g: 4 * g, 0.5)
-    for a in (0.05, 0.15):  # the step a/2 of the printed bound
-        check(lambda size, *_, a=a: 4 * np.log(size) / a**2, lambda g, a=a: np.sign(g) * a / 2, 0.0)
+@claim("U-pmw", of=1.0, wrong=[1.5])
+def test_the_number_of_updates(factor, rng):
+    for size, a in product((8, 64), (0.05, 0.15)):
+        bound = np.log(size) / a**2 / factor
+        for _ in range(4):
+            x = rng.dirichlet(np.full(size, 0.05))
+            queries = rng.integers(0, 2, (300, size)).astype(float)
+            at_most(updates(x, queries, a, lambda g: 4 * g), bound / 2)
+            noisy = updates(x, queries, a, lambda g, a=a: 4 * (g + a / 2 * rng.uniform(-1, 1)))
+            at_most(noisy, bound / (2 * (1 - 0.5**2)))
+            printed = updates(x, queries, a, lambda g, a=a: np.sign(g) * a / 2)
+            at_most(printed, 4 * bound)
     # bits of a secret, learned one by one: within 1.39 of the bound
     for d in (3, 6, 9):
         bits = np.indices((2,) * d).reshape(d, -1).astype(float)
-        x = np.eye(2**d)[-1]
-        found = updates(x, bits, 0.5 - 1e-9, lambda g: 4 * g)
+        found = updates(np.eye(2**d)[-1], bits, 0.5 - 1e-9, lambda g: 4 * g)
         equal(found, d)
-        at_most(found, bound(2**d, 0.5))
+        at_most(found, np.log(2**d) / (2 * 0.5**2) / factor)
 
 
 @claim("U-pmw", of=1.0, wrong=[0.05])
@@ -323,77 +295,65 @@ def test_all_answers_to_an_adaptive_analyst_are_within_the_promise(factor, rng):
     holds(system.updates >= 1)
 
 
-@claim("U-pmw")
-def test_threads_share_the_updates():
-    plan = release.weights_plan(1000, 2, 10, epsilon=1.0)._replace(updates=3, threshold=-1e9)
+class Bare(release.MultiplicativeWeights):
+    def answer(self, query):
+        return self._answer(query)
 
-    class Bare(release.MultiplicativeWeights):
-        def answer(self, query):
-            return self._answer(query)
+
+@claim("U-pmw", of=release.MultiplicativeWeights, wrong=[Bare])
+def test_threads_share_the_updates(kind):
+    plan = release.weights_plan(1000, 2, 10, epsilon=1.0)._replace(updates=3, threshold=-1e9)
 
     class Slow(np.random.Generator):
         def laplace(self, *scales):
             return slowly(super().laplace(*scales))
 
-    def check(kind):
-        system = kind([400, 600], plan, rng=Slow(np.random.PCG64(18)))
-        told = together(lambda: system.answer(np.array([0.0, 1.0])))
-        equal([system.updates, np.unique(told).size], [3, 4])  # and the guess after them
+    system = kind([400, 600], plan, rng=Slow(np.random.PCG64(18)))
+    told = together(lambda: system.answer(np.array([0.0, 1.0])))
+    equal([system.updates, np.unique(told).size], [3, 4])  # and the guess after them
 
-    check(release.MultiplicativeWeights)
-    must_fail(check, Bare)
+
+def rounds_exactly(above, answer, n, delta):
+    """epsilon of n coins for AboveThreshold, and n Laplace answers."""
+    coins = dp.randomized_response(above).compose(n)
+    return (coins + dp.laplace(1 / answer).compose(n)).epsilon(delta=delta)
+
+
+@claim(
+    "U-abovethreshold",
+    of=rounds_exactly,
+    wrong=[lambda above, answer, n, delta: n * (above + answer) + 1e-6],
+)
+def test_rounds_of_above_threshold_and_laplace_cost_what_is_stated(exact):
+    for above, answer, n, delta in ((0.04, 0.02, 50, 1e-6), (0.3, 0.1, 5, 1e-3)):
+        both = above + answer
+        apart = composition.advanced_heterogeneous(np.repeat([above, answer], n), delta)
+        at_most(exact(above, answer, n, delta), min(apart, n * both))
+        at_most(apart, n * both**2 / 2 + both * np.sqrt(2 * n * np.log(1 / delta)))
 
 
 @claim("U-abovethreshold", of=1.0, wrong=[0.3])
-def test_rounds_of_above_threshold_and_laplace_cost_what_is_stated(coin, rng):
-    def order(exact):
-        for above, answer, n, delta in ((0.04, 0.02, 50, 1e-6), (0.3, 0.1, 5, 1e-3)):
-            both = above + answer
-            rounds = np.repeat([above, answer], n)
-            apart = composition.advanced_heterogeneous(rounds, delta)
-            mean = n * both**2 / 2 + both * np.sqrt(2 * n * np.log(1 / delta))
-            at_most(exact(above, answer, n, delta), min(apart, n * both))
-            at_most(apart, mean)
-
-    def exact(above, answer, n, delta):
-        coins = dp.randomized_response(above).compose(n)
-        return (coins + dp.laplace(1 / answer).compose(n)).epsilon(delta=delta)
-
-    order(exact)
-    must_fail(order, lambda above, answer, n, delta: n * (above + answer) + 1e-6)
-    # AboveThreshold by a coin, at all epsilon
-    grid, noise = np.linspace(-1.2, 1.2, 9), release.sparse_rounds(1.0)
+def test_above_threshold_is_a_coin_at_most(coin, rng):
+    grid, noise, heads = np.linspace(-1.2, 1.2, 9), release.sparse_rounds(1.0), special.expit(coin)
+    limit = dp.hockey_stick([heads, 1 - heads], [1 - heads, heads], grid)
     for _ in range(12):
-        pair = neighbours(rng, 3)
-        p, q = (np.exp(release.sparse_log_law(noise, z, patterns(3, 1))) for z in pair)
-        heads = 1 / (1 + np.exp(-coin))
-        limit = dp.hockey_stick([heads, 1 - heads], [1 - heads, heads], grid)
+        rows = patterns(3, 1)
+        p, q = (np.exp(release.sparse_log_law(noise, z, rows)) for z in neighbours(rng, 3))
         at_most(dp.hockey_stick(p, q, grid), limit, atol=1e-12)
 
 
-@claim("U-abovethreshold", of=1.0, wrong=[0.5])
-def test_a_plan_spends_its_budget(shift):
+@claim("U-abovethreshold", of=2, wrong=[1])
+def test_a_plan_spends_its_budget(moves):
+    """A query moves by 1/n, and the comparison with the threshold by twice as much."""
     for n, size, k, epsilon in ((10**3, 10, 50, 1.0), (10**6, 10**5, 10**4, 0.3)):
         for delta in (0.0, 1e-6):
             plan = release.weights_plan(n, size, k, epsilon=epsilon, delta=delta)
-            above = 1 / (n * plan.threshold_scale) + 2 / (n * plan.query_scale)
+            above = 1 / (n * plan.threshold_scale) + moves / (n * plan.query_scale)
             each = above + 1 / (n * plan.answer_scale)
             equal([above, each], [plan.comparison_epsilon, plan.round_epsilon], rtol=1e-9)
             log = np.log(1 / max(delta, 1e-300))
             advanced = plan.updates * each**2 / 2 + each * np.sqrt(2 * plan.updates * log)
             equal(min(plan.updates * each, advanced), epsilon, rtol=1e-9)
-    plan = release.weights_plan(500, 40, 30, epsilon=1.0)._replace(updates=1)
-    grid = np.linspace(0.0, 1.1 * plan.round_epsilon, 12)
-    # a coin of loss +-a, then Laplace noise at the distance s in units of its scale
-    a, s = plan.comparison_epsilon, shift / (plan.rows * plan.answer_scale)
-
-    def answer(e):
-        return np.maximum(0, np.maximum(-np.expm1(e), -np.expm1((e - s) / 2)))
-
-    heads = 1 / (1 + np.exp(-a))
-    stated = heads * answer(grid - a) + (1 - heads) * answer(grid + a)
-    loss = dp.randomized_response(a) + dp.laplace(plan.answer_scale, 1 / plan.rows)
-    equal(loss.compose(plan.updates).delta(grid), stated, rtol=1e-9, atol=1e-14)
 
 
 @claim(

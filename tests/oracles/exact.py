@@ -1,13 +1,12 @@
-"""delta(epsilon) of one `way` exactly: sums over all outcomes, and integrals over one step."""
+"""delta(epsilon) of one `way` exactly: sums over all outcomes."""
 
-from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 from math import comb, inf
 
 from flint import acb, arb, arb_poly
 
-from .laws import ONE, ZERO, TooLongError, finite_law, finite_losses, kinks, one_step_delta, piece
+from .laws import ONE, ZERO, TooLongError, finite_law, finite_losses
 
 MOST_TERMS = 4000
 
@@ -120,70 +119,6 @@ def binomial_delta(part, way, e):
     a, b = arb(max(j, 1)), arb(part.k - max(j, 1) + 1)
     p, q = (x.beta_lower(a, b, True) if j > 0 else ONE for x in (p1, q1))
     return p - e.exp() * q
-
-
-# --------------------------------------------- one step beside another: one integral
-
-
-def pair(parts):
-    """The two single continuous steps of these parts, or None if there are others."""
-    smooth = [part for part in parts if not part.counted]
-    if any(part.swapped or part.k > 2 and not part.is_plain("gaussian") for part in smooth):
-        return None
-    steps = []
-    for part in smooth:
-        plain = part.is_plain("gaussian")
-        steps += [part.as_one()] if plain else [replace(part, k=1)] * part.k
-    counted = [part for part in parts if part.counted]
-    return steps if len(steps) == 2 and terms(counted) <= 60 else None
-
-
-def pair_delta(parts, way, e):
-    """E over the first step's loss of what the others leave."""
-    first, second = pair(parts)
-    losses, infinite = masses(parts, way)
-    rate, unit = arb(first.rate), 1 / arb(first.value[0])
-
-    def loss(u, analytic=False):
-        inner = 1 + rate * (u.exp() - 1)
-        return way * (inner.log(analytic) if analytic else inner.log())
-
-    def rest(t):
-        return sum((p * one_step_delta(second, way, t - a) for a, p in losses), infinite)
-
-    def weight(u):  # of the loss u before sampling
-        if first.kind == "laplace":
-            q = (-(u + unit) / 2).exp() / 4
-        else:
-            q = (-((u / unit + unit / 2) ** 2) / 2).exp() / unit / (2 * arb.pi()).sqrt()
-        return q * (1 + rate * (u.exp() - 1)) if way > 0 else q
-
-    total, (low, high) = ZERO, (-unit, unit)
-    if first.kind == "laplace":
-        for u, q in ((-unit, arb(0.5)), (unit, (-unit).exp() / 2)):
-            p = q * (1 + rate * (u.exp() - 1)) if way > 0 else q
-            total += p * rest(e - loss(u))
-    else:
-        low, high = (s * unit * 40 + s * unit**2 / 2 for s in (-1, 1))
-    cuts = [low + (high - low) * i / 60 for i in range(61)]
-    for edge in (e - a - kink for a, _ in losses for kink in kinks(second, way)):
-        inner = 1 + ((way * edge).exp() - 1) / rate
-        if inner > 0 and low < inner.log() < high:
-            cuts.append(inner.log())
-    cuts = sorted((arb(cut.mid()) for cut in cuts), key=float)
-    for a, b in zip(cuts, cuts[1:], strict=False):
-        middle = e - loss((a + b) / 2)
-        tails = [(x, p, piece(second, way, middle - x)) for x, p in losses]
-
-        def integrand(u, analytic, tails=tails):
-            t, found = e - loss(u, analytic), infinite
-            for x, mass, tail in tails:
-                p, q = tail(t - x, analytic)
-                found = found + mass * (p - (t - x).exp() * q)
-            return weight(u) * found
-
-        total += integral(integrand, a, b)
-    return total
 
 
 def integral(f, low, high):

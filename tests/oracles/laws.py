@@ -163,48 +163,30 @@ def finite_losses(part, way):
 # ------------------------------------------------------------------ continuous noise
 
 
-def _unsampled_piece(kind, unit, at):
+def _unsampled(kind, unit, t):
     if kind == "gaussian":
         root = arb(2).sqrt()
-        return lambda t: tuple(((t / unit - s * unit / 2) / root).erfc() / 2 for s in (1, -1))
-    if abs(at) >= unit:
-        return lambda t: (ZERO, ZERO) if at > 0 else (ONE, ONE)
-    return lambda t: (1 - ((t - unit) / 2).exp() / 2, (-(t + unit) / 2).exp() / 2)
-
-
-def least_odds(part):
-    """exp(u) of the least unsampled loss u that counts: of a Gaussian, 20 deviations down."""
-    unit = 1 / arb(part.value[0])
-    return (-20 * unit - unit**2 / 2).exp() if part.kind == "gaussian" else (-unit).exp() / 2
-
-
-def piece(part, way, at):
-    """(P, Q) of one loss above t, as the analytic function of t that is right near `at`; its second
-    argument says that t is a ball where the function must be analytic."""
-    unit, rate = 1 / arb(part.value[0]), arb(part.rate)
-    if part.rate == 1:
-        plain = _unsampled_piece(part.kind, unit, at)
-        return lambda t, analytic=False: plain(t)
-    if part.swapped and at < 0:
-        mirrored = piece(part, way, -at)
-        return lambda t, analytic=False: tuple(1 - x for x in mirrored(-t, analytic)[::-1])
-    sign = 1 if way > 0 or part.swapped else -1  # exchanged: above t where the other is below -t
-    odds = 1 + (sign * at).expm1() / rate
-    if odds <= least_odds(part):
-        return lambda t, analytic=False: (ONE, ONE) if sign > 0 else (ZERO, ZERO)
-    plain = _unsampled_piece(part.kind, unit, sign * odds.log())
-
-    def tails(t, analytic=False):
-        inner = 1 + ((sign * t).exp() - 1) / rate
-        p, q = plain(sign * (inner.log(analytic) if analytic else inner.log()))
-        return (rate * p + (1 - rate) * q, q) if sign > 0 else (p, rate * q + (1 - rate) * p)
-
-    return tails
+        return tuple(((t / unit - s * unit / 2) / root).erfc() / 2 for s in (1, -1))
+    if abs(t.mid()) >= unit:
+        return (ZERO, ZERO) if t.mid() > 0 else (ONE, ONE)
+    return 1 - ((t - unit) / 2).exp() / 2, (-(t + unit) / 2).exp() / 2
 
 
 def above(part, way, t):
     """P and Q of one loss above the real t."""
-    return piece(part, way, t.mid())(t)
+    unit, rate = 1 / arb(part.value[0]), arb(part.rate)
+    if part.rate == 1:
+        return _unsampled(part.kind, unit, t)
+    if part.swapped and t.mid() < 0:
+        p, q = above(part, way, -t)
+        return 1 - q, 1 - p
+    sign = 1 if way > 0 or part.swapped else -1  # exchanged: above t where the other is below -t
+    odds = 1 + (sign * t).expm1() / rate  # exp(u) of the loss u before sampling
+    least = (-20 * unit - unit**2 / 2).exp() if part.kind == "gaussian" else (-unit).exp() / 2
+    if odds.mid() <= least:  # below all losses; of a Gaussian, 20 deviations down
+        return (ONE, ONE) if sign > 0 else (ZERO, ZERO)
+    p, q = _unsampled(part.kind, unit, sign * odds.log())
+    return (rate * p + (1 - rate) * q, q) if sign > 0 else (p, rate * q + (1 - rate) * p)
 
 
 def one_step_delta(part, way, t):
@@ -215,13 +197,3 @@ def one_step_delta(part, way, t):
         return sum(gains, infinite)
     p, q = above(part, way, t)
     return p - t.exp() * q
-
-
-def kinks(part, way):
-    """Losses at which the continuous part's formulas change."""
-    unit, rate = 1 / arb(part.value[0]), arb(part.rate)
-    ends = [unit, -unit] if part.kind == "laplace" else []
-    if part.rate < 1:
-        odds = [u.exp() for u in ends] or [least_odds(part)]
-        ends = [way * (1 + rate * (x - 1)).log() for x in odds]
-    return ends

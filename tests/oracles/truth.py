@@ -4,7 +4,6 @@
 one step    closed forms: one round, or any number of Gaussian ones
 sum         finite pairs and unsampled Laplace steps: every outcome, every polynomial piece
 binomial    rounds of a pair of two outcomes: incomplete beta integrals
-pair        two continuous steps beside finite pairs: one integral
 contour     what has a transform that decays: Laplace inversion on two lines
 lattice     the rest: losses moved to lattices
 ==========  ====================================================================================
@@ -54,8 +53,6 @@ class Truth:
                 return "binomial", lambda way, e, near: exact.binomial_delta(part, way, e)
         if exact.terms(parts) <= exact.MOST_TERMS:
             return "sum", lambda way, e, near: exact.sum_delta(parts, way, e)
-        if exact.pair(parts):
-            return "pair", lambda way, e, near: exact.pair_delta(parts, way, e)
         return "contour", self._inverted
 
     def _inverted(self, way, e, near):

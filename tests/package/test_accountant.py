@@ -215,25 +215,22 @@ def test_delta_falls_and_epsilon_undoes_it(run):
 @every_run
 def test_arrays_are_answered_like_numbers(run):
     epsilon, delta = np.linspace(0, 4, 23), np.geomspace(1e-9, 0.3, 17)
-    for call, interval, many in (
-        (run.delta, run.delta_interval, epsilon),
-        (run.epsilon, run.epsilon_interval, delta),
-    ):
+    for interval, many in ((run.delta_interval, epsilon), (run.epsilon_interval, delta)):
         low, high = interval(many)
         one = np.array([interval(x) for x in many.tolist()]).T
         holds((low <= one[1]) & (one[0] <= high), "the intervals intersect")
-        shaped = call(many.reshape(-1, 1))
-        holds(shaped.shape == (len(many), 1) and isinstance(call(many[0].item()), float), "shapes")
+    for query in (run.delta, run.epsilon, run.renyi, run.tradeoff):
+        holds(query([[1.0], [1.0]]).shape == (2, 1), "an array of the same shape")
+        holds(type(query(np.float64(1.0))) is float, "a number for a number")
 
 
 @every_run
 def test_composition_adds(run):
     twice = run.compose(2)
-    for other in (run + run,):
-        low, high = other.delta_interval(EPSILONS)
-        found = twice.delta_interval(EPSILONS)
-        holds((low <= found[1]) & (found[0] <= high), "k rounds are a sum")
-    at_most(run.delta(EPSILONS), twice.delta_interval(EPSILONS)[1], rtol=1e-9)
+    low, high = (run + run).delta_interval(EPSILONS)
+    least, most = twice.delta_interval(EPSILONS)
+    holds((low <= most) & (least <= high), "k rounds are a sum")
+    at_most(run.delta(EPSILONS), most, rtol=1e-9)
     at_most(run.delta(EPSILONS), (run + dp.gaussian(30.0)).delta_interval(EPSILONS)[1], rtol=1e-9)
     equal(twice.renyi([1.0, 1.5, 4.0]), 2 * run.renyi([1.0, 1.5, 4.0]), rtol=1e-10)
 

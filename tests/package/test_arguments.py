@@ -59,7 +59,13 @@ ENDS |= {  # one number: the same ends, and no arrays
     )
 }  # fmt: skip
 KINDS = {str(getattr(checks, kind)): ends for kind, ends in ENDS.items()}
-BAD = (np.nan, "x", 1j, object(), {}, [], [[1.0, 2.0], [3.0]], np.zeros((2, 0)))
+MASKED = np.ma.masked_array([0.5, 0.5], [True, False])  # the mask would be lost without a word
+NO_NUMBERS = (
+    "x", "1", ["1"], 1j, np.array([1j]), object(), {}, [[1.0, 2.0], [3.0]], MASKED,
+    [MASKED, MASKED], np.ma.masked, b"1", [b"1"], bytearray(b"1"), memoryview(b"11"),
+    np.array(["2026-01-01"], dtype="M8[D]"),
+)  # fmt: skip
+BAD = (np.nan, [], np.zeros((2, 0)), *NO_NUMBERS)
 HUGE = 10**400
 ODD = (
     0, -1, -0.0, 0.999, 1.0, TINY, 1e300, INF, -INF, 2**31, 2**63, HUGE, -HUGE, np.float16(0.5),
@@ -160,10 +166,13 @@ def refused(name, call):
     good = arguments(name, call)
     call(**good)
     for key in inspect.signature(call).parameters:
-        if key in FREE or (key == "values" and name in ANY_NUMBER):
+        if key in FREE:
             continue
-        # a list of anything, or of nothing, is a list of rows
-        bad = (np.nan, 1j, object()) if key in ("data", "gradients") else BAD
+        bad = BAD
+        if key in ("data", "gradients"):  # a list of anything, or of nothing, is a list of rows
+            bad = (np.nan, 1j, object())
+        elif key == "values" and name in ANY_NUMBER:
+            bad = NO_NUMBERS
         for value in (*bad, *KINDS.get(hint(call, key), ((), ()))[1]):
             with pytest.raises(ValueError) as error:
                 call(**{**good, key: value})

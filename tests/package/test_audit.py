@@ -5,7 +5,7 @@ the file's false alarm is below 1e-6.
 """
 
 import functools
-import sys
+import re
 
 import numpy as np
 import pytest
@@ -13,9 +13,7 @@ from scipy import stats
 
 import dpnotes as dp
 from dpnotes.chapters import auditing
-from dpnotes.chapters.auditing import classes
-from dpnotes.chapters.auditing.bounds import log_ratio_bound
-from evidence import equal, must_fail
+from evidence import must_fail
 
 ALARM = 1e-8
 
@@ -115,7 +113,7 @@ def test_a_mechanism_runs_once_a_call_unless_it_is_marked():
 KINDS = {  # of outputs that say a bit
     "strings": lambda bit: "yes" if bit else "no",
     "tuples of any length": lambda bit: (None,) * bit + ("stop",),
-    "tuples with None": lambda bit: (None, bit, np.nan),
+    "tuples with None": lambda bit: (None, bit, float("nan")),
     "lists": lambda bit: [[bit, 0.5], [None, 1]],
     "booleans": bool,
     "arrays": lambda bit: np.array([[bit, np.nan], [-0.0, 0.0]]),
@@ -144,17 +142,19 @@ def test_outputs_that_only_the_second_half_shows():
     assert run(mechanism, (0, 1), 1.0, runs=2000).refuted
 
 
-def test_what_the_first_half_did_not_show_is_in_no_event():
+@pytest.mark.parametrize(
+    "late, yes, no",
+    [("late", "yes", "no"), (0.5, 1, 0), (-0.5, 1, 0), ([0, 1], [1], [0])],
+)
+def test_what_the_first_half_did_not_show_is_in_no_event(late, yes, no):
     calls = []
 
     def mechanism(x, rng):
         calls.append(x)
-        return "late" if len(calls) > 200 else ("yes" if x else "no")
+        return late if len(calls) > 200 else (yes if x else no)
 
     found = run(mechanism, (0, 1), 1.0, runs=200)
     assert found.counts == (0, 0) and found.epsilon == 0.0 and len(calls) == 400
-    blank = auditing.in_batches(lambda x, runs, rng: np.zeros(runs))
-    assert auditing.audit(blank, 0, 1, 1.0, rng=np.random.default_rng(0)).runs == 50_000
 
 
 @pytest.mark.slow
@@ -177,113 +177,49 @@ def test_atoms_of_a_continuous_law():
     found = run(auditing.in_batches(draw), (0.0, 1.0), 0.5)
     assert found.refuted and found.epsilon <= 1
 
+    def heap(x, runs, rng):  # on x = 1 the zeros lie a little below, among other numbers
+        few = rng.random(runs) < 0.1
+        return np.where(few, -0.05 * x * rng.random(runs), rng.random(runs) - 0.5)
+
+    assert run(auditing.in_batches(heap), (0, 1), 1.0).epsilon > 4
+
 
 def test_the_result_explains_itself():
     known = auditing.in_batches(lambda x, runs, rng: np.full(runs, x))
     found = run(known, (0.0, 1.0), 1.0, runs=2000)
     assert found.counts == (1000, 0) and found.refuted and found.confidence == 1 - ALARM
-    words = str(found)
-    for word in ("refuted", "output 0", "1000 times on x", "0 times on x_neighbour", "epsilon >="):
-        assert word in words
     assert found == run(known, (0.0, 1.0), 1.0, runs=2000)
     assert "not refuted" in str(run(laplace(1), (0.0, 1.0), 1.0, runs=2000))
-    assert "in (" in run(laplace(1), (0.0, 1.0), 1.0, runs=2000).event
 
 
-# ---------------------------------------------------------------------------- classes of outputs
-def test_few_numbers_are_a_class_each():
-    bins = classes._Bins(np.repeat([2.0, 0.5, np.nan], 10))
-    assert bins.edges.tolist() == [0.5, 2.0] and bins.size == 3
-    assert bins.label([0.5, 2.0, 1.0, 3.0, np.nan, "x"]).tolist() == [0, 1, 2, 2, 2, 2]
-    assert bins.words(np.array([True, False, True])) == "output 0.5 or none of the others"
-    none = classes._Bins(np.full(30, np.nan))
-    assert none.size == 1 and none.label([1.0, np.nan]).tolist() == [0, 0]
-    many = np.arange(10 * 512 + 10)
-    assert classes._Bins(many[:5120] % 512 + 0.0).few  # 512, each ten times
-    assert not classes._Bins(many % 513 + 0.0).few
-    assert not classes._Bins(many[:5119] % 512 + 0.0).few
+def test_a_rare_output_far_out_is_found():
+    """On x one in 200 lies beyond all others: the classes of numbers are finer at both ends."""
+
+    def draw(x, runs, rng):
+        return rng.random(runs) + 9 * x * (rng.random(runs) < 0.005)
+
+    assert run(auditing.in_batches(draw), (1, 0), 1.0).refuted
+    assert run(auditing.in_batches(lambda *a, rng: -draw(*a, rng)), (1, 0), 1.0).refuted
 
 
-def test_many_numbers_lie_between_quantiles_finer_at_both_ends():
-    def edges(numbers):
-        return np.unique(np.round(classes._Bins(numbers).edges, 9)).tolist()
-
-    bins = classes._Bins(np.arange(12_800.0)[::-1])
-    assert edges(np.arange(12_800.0)) == [25, 50, *range(100, 12_800, 100), 12_750, 12_775]
-    assert bins.size == len(bins.edges) + 1 and not bins.few
-    assert np.ptp(bins.label([200.5, 299.5, 300.0])) == 0
-    ends = bins.label([0.0, 25.0, 25.5, 12_775.5, np.nan])
-    assert ends.tolist() == [0, 0, 1, *2 * [bins.size - 1]]
-    assert np.diff(bins.label([300.0, 300.5])) == 1
-    members = np.zeros(bins.size, dtype=bool)
-    members[bins.label([0.0, 230.0, 330.0, np.nan])] = True
-    assert bins.words(members) == "output in (-inf, 25] or (200, 400] or (12775, inf]"
-    assert edges(np.arange(100.0)) == [25, 50, 75]  # two pieces, and a quarter at each end
-    assert edges(np.arange(160.0)) == [20, 40, 53, 80, 106, 120, 140]
-    heap = classes._Bins(np.r_[np.zeros(900), np.arange(1.0, 5501.0)])
-    assert heap.edges[:2].tolist() == [-5e-324, 0.0]  # zeros have a bin of their own
-    assert heap.label([0.0, -1e-300]).tolist() == [1, 0]
+def digits(x, runs, rng):
+    """Even ones are likelier on x = 0, odd ones on x = 1."""
+    return 2.0 * rng.integers(0, 9, runs) + (x ^ (rng.random(runs) < 0.1))
 
 
-def test_names_of_classes_are_cut_after_six():
-    assert classes._first_six(list("abcdef")) == "a or b or c or d or e or f"
-    assert classes._first_six(list("abcdefgh")) == "a or b or c or d or e or f or 2 more"
-    rows = classes._Outcomes([[0.5, -0.0], [np.nan, 1.0]], (2,))
-    assert rows.words(np.array([True, True])) == "output (0.5, 0) or (nan, 1)"
-    assert rows.label([[0.5, 0.0], [1.0, 1.0], [np.nan, 1.0]]).tolist() == [0, 2, 1]
-    assert rows.label([[0.5, 0.0], "x", [np.nan, 1.0]]).tolist() == [0, 2, 1]
-    things = classes._Outcomes(["a", ("a", [np.nan]), np.float64("nan")])
-    assert things.label([("a", (None,)), None, "b"]).tolist() == [1, 2, 3]
-    assert things.words(np.array([True, False, True])) == "output a or None"
-
-
-def test_which_classes_are_tried():
-    def tried(rows):
-        half = len(rows) // 2
-        return [type(each).__name__ for each in classes.classes_of(rows[:half], rows[half:])]
-
-    rows = np.arange(1000)[:, None] + np.zeros(2)
-    assert tried(["a", "b"]) == tried(np.zeros((4, 0))) == ["_Outcomes"]
-    assert tried(rows[:, 0]) == ["_Bins"]
-    assert tried(rows % 10) == ["_Outcomes"]
-    assert tried(rows % 11) == tried(rows % 200) == ["_Outcomes", "_Scores"]
-    assert tried(rows % 201) == ["_Scores"]
-
-
-def test_scores_add_the_log_ratios_of_the_entries():
-    """Binary entries and a few that are missing, counted in the first quarter alone."""
-    rng = np.random.default_rng(8)
-    rows = rng.integers(0, 2, (4000, 2)) * 1.0
-    rows[:2000] *= rng.random((2000, 1)) < 0.7
-    rows[::20, 1] = np.nan
-    fit, at_x = np.arange(4000) % 2 == 0, np.arange(4000) < 2000
-    scores = classes._Scores(rows)
-    found = scores.score(rows)
-
-    def ratio(inside):
-        return np.log(((inside & at_x & fit).sum() + 0.5) / ((inside & ~at_x & fit).sum() + 0.5))
-
-    for a in (0.0, 1.0):
-        first = rows[:, 0] == a
-        for second in (rows[:, 1] == 0, rows[:, 1] == 1, np.isnan(rows[:, 1])):
-            equal(found[first & second], ratio(first) + ratio(second), atol=1e-12)
-    assert scores.label(rows[:90]).tolist() == scores.bins.label(found[:90]).tolist()
-    assert scores.label([[0.0, 0.0], "x"]).shape == (2,)
-    assert scores.words(np.arange(scores.size) == 0).startswith("estimated log ratio")
-
-
-def test_the_event_of_the_largest_bound():
-    """By the ratio in the first pair of counts; how far, by the second."""
-    ordering = np.array([5, 80, 15]), np.array([60, 10, 30])
-    choosing = np.array([10, 70, 20]), np.array([50, 5, 45])
-    audit = sys.modules["dpnotes.chapters.auditing.search"]
-    bound, likelier, members = audit._best_event(ordering, choosing, 0.0, 0.05)
-    assert likelier == "x" and members.tolist() == [False, True, False]
-    equal(bound, log_ratio_bound(70, 5, 100, 0.0, 0.05))
-    bound, likelier, members = audit._best_event(ordering[::-1], choosing[::-1], 0.0, 0.05)
-    assert likelier == "x_neighbour" and members.tolist() == [False, True, False]
-    none = audit._best_event(ordering, (np.array([3, 3, 3]), np.array([3, 3, 3])), 0.0, 0.05)
-    assert none[0] == 0.0
+@pytest.mark.parametrize(
+    "draw, words",
+    [
+        (digits, r"output (\d+ or ){6}3 more"),
+        (lambda x, runs, rng: np.full(runs, x), "output 0"),
+        (lambda x, runs, rng: rng.random(runs) + 2 * x, r"output in \(-inf, \S+\]"),
+        (lambda x, runs, rng: np.full((runs, 2), [0.5, x]), r"output \(0\.5, 0\)"),
+        (lambda x, runs, rng: rng.random((runs, 2)) + 2 * x, "estimated log ratio .*"),
+    ],
+)
+def test_the_event_in_words(draw, words):
+    found = run(auditing.in_batches(draw), (0, 1), 1.0, runs=4000)
+    assert found.refuted and re.fullmatch(words, found.event)
 
 
 def test_the_sentence_of_an_audit():

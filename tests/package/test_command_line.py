@@ -10,9 +10,8 @@ import pytest
 
 import dpnotes as dp
 from dpnotes.calculator import command_line, questions, theorems
-from dpnotes.calculator.runs import Part
-from dpnotes.chapters import composition, gaussian, renyi_dp, subsampling
-from evidence import must_fail
+from dpnotes.calculator.runs import MECHANISMS, Part
+from dpnotes.chapters import composition, gaussian, subsampling
 
 GAUSS = dict(mechanism="gaussian", sigma=1.1, rate=0.00427, steps=14100)
 WHOLE = dict(mechanism="gaussian", sigma=20.0, steps=100)
@@ -41,30 +40,15 @@ def said(capsys, line):
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "line, value",
-    [
-        ("sigma --epsilon 1 --delta 1e-5", 3.730631634815942),
-        ("sigma --epsilon 0.001 --delta 1e-12", 5412.302193843927),
-        ("sigma --rate 0.01 --steps 10000 --epsilon 3 --delta 1e-5", 1.5649655354613117),
-    ],
-)
-def test_noise_is_the_reference_and_is_shown_rounded_up(capsys, line, value):
-    found = json.loads(said(capsys, f"{line} --json"))
-    assert found["answer"] == pytest.approx(value, rel=1e-10)
-    assert found["name"] == "sigma" and float(found["shown"]) >= value
-    target = float(line.split("--epsilon ")[1].split()[0])
-    assert found["epsilon"] <= target * (1 + 1e-12)
-
-
 def test_the_command_line_equals_the_library(capsys):
     text = said(capsys, "epsilon --sigma 1.1 --rate 0.00427 --steps 14100 --delta 1e-5")
     run = dp.subsample(dp.gaussian(1.1), 0.00427).compose(14100)
     assert text.startswith(f"epsilon = {run.epsilon(1e-5):.10g} ")
     low, high = run.epsilon_interval(1e-5)
     assert f"between {questions.digits(low, 13, np.floor)} and" in text and high - low < 1e-11
-    found = json.loads(said(capsys, "epsilon --scale 10 --steps 10 --delta 1e-6 --json"))
-    run = dp.laplace(10.0).compose(10)
+    line = "epsilon --sigma 4 --rate 0.01 --steps 1000 --then --scale 20 --steps 5 --delta 1e-6"
+    found = json.loads(said(capsys, f"{line} --json"))
+    run = dp.subsample(dp.gaussian(4.0), 0.01).compose(1000) + dp.laplace(20.0).compose(5)
     assert found["answer"] == run.epsilon(1e-6)
     assert [found["low"], found["high"]] == list(run.epsilon_interval(1e-6))
     assert float(found["shown_low"]) <= found["low"] <= found["high"] <= float(found["shown_high"])
@@ -122,12 +106,8 @@ def test_rows_are_the_functions_of_the_book():
     )
 
 
-def test_rows_of_moments_are_the_functions_of_the_book():
-    delta, orders = 1e-6, np.arange(2, 257)
-    spent = 14100 * renyi_dp.subsampled_gaussian(1.1, 0.00427, orders)
-    classic = dp.rdp_to_dp(orders, spent, delta).min()
-    assert row([GAUSS], "A-moments-accountant")["epsilon"] == pytest.approx(classic, rel=1e-12)
-    rho = 100 / (2 * 20.0**2)
+def test_rows_of_moments_end_at_the_right_order():
+    delta, rho = 1e-6, 100 / (2 * 20.0**2)
     improved = row([WHOLE], "A-rdp-to-dp", name="Rényi DP, improved conversion")["epsilon"]
     assert improved == pytest.approx(dp.zcdp_to_dp_improved(rho, delta), rel=1e-4)
     optimal = row([WHOLE], "A-rdp-to-dp", name="Rényi DP, optimal conversion")["epsilon"]
@@ -154,6 +134,8 @@ def test_the_normal_approximation_is_no_bound():
 @pytest.mark.parametrize(
     "question, part, target",
     [
+        ("noise", dict(mechanism="gaussian"), 0.001),
+        ("noise", dict(mechanism="gaussian", rate=0.01, steps=10_000), 3.0),
         ("noise", dict(mechanism="laplace", steps=20), 1.0),
         ("noise", dict(mechanism="pure", steps=100), 1.0),
         ("rate", dict(mechanism="gaussian", sigma=1.1, steps=500), 2.0),
@@ -165,16 +147,12 @@ def test_the_other_way_round_meets_the_target_and_nothing_better_does(question, 
     # epsilon and delta are asked by two lines; where noise has atoms, each is right to 1e-9 or so
     assert target * 0.9 < found["epsilon"] <= target * (1 + 1e-9)
     (known,) = found["parts"]
-    better = {"noise": -1e-6, "rate": 1e-6, "steps": 1}[question]
-    name = found["name"] if question != "noise" else theorems_name(known)
-    step = better if question == "steps" else better * known[name]
-    if known["mechanism"] == "pure":
-        step = -step
-    assert asked([{**known, name: known[name] + step}])["answer"] > target
-
-
-def theorems_name(part):
-    return next(name for name in ("sigma", "scale", "epsilon") if name in part)
+    name = MECHANISMS[known["mechanism"]].parameter if question == "noise" else question
+    assert found["answer"] == known[name]
+    way = -1 if name in ("sigma", "scale") else 1  # what is less private
+    step = 1 if question == "steps" else 1e-6 * known[name]
+    assert asked([{**known, name: known[name] + way * step}])["answer"] > target
+    assert way * float(found["shown"]) <= way * found["answer"]
 
 
 def gives_the_answer(found):
@@ -284,13 +262,6 @@ def test_bad_input_is_one_line_that_names_the_argument(capsys, line, name):
     assert err.count("\n") == 1 and name in err, err
 
 
-def test_several_mechanisms(capsys):
-    line = "epsilon --sigma 4 --rate 0.01 --steps 1000 --then --scale 20 --steps 5 --delta 1e-6"
-    found = json.loads(said(capsys, line + " --json"))
-    run = dp.subsample(dp.gaussian(4.0), 0.01).compose(1000) + dp.laplace(20.0).compose(5)
-    assert found["answer"] == run.epsilon(1e-6)
-
-
 def test_help_teaches(capsys):
     with pytest.raises(SystemExit) as stopped:
         command_line.main(["--help"])
@@ -302,23 +273,6 @@ def test_help_teaches(capsys):
     for line in examples:
         query, _, _ = command_line.read(line.split())
         assert query["parts"]
-
-
-def test_a_part_holds_plain_numbers_and_knows_the_epsilon_of_one_step():
-    part = Part("laplace", np.array(4), np.float32(0.5), np.int64(3), 0)
-    kinds = [type(x) for x in (part.parameter, part.rate, part.steps, part.leak)]
-    assert kinds == [float, float, int, float]
-
-    def check(epsilon):
-        assert epsilon(Part("laplace", 4.0, rate=0.1, steps=9), 1e-6) == 0.25
-        assert epsilon(Part("pure", 4.0), 1e-6) == epsilon(Part("response", 4.0), 1e-6) == 4.0
-        loud, calm = Part("gaussian", 0.05), Part("gaussian", 2.0, rate=0.1)
-        for delta in (1e-6, 0.3, 0.7, 1.0, 1.5):  # a delta above 1, shared by sampling, is 1
-            assert epsilon(calm, delta) == dp.gaussian(2.0).epsilon(min(delta, 1.0))
-            assert epsilon(loud, delta) == dp.gaussian(0.05).epsilon(min(delta, 1.0))
-
-    check(Part.epsilon)
-    must_fail(check, lambda part, delta: part.epsilon(delta / 2))
 
 
 WHOLE_STEPS = "X-subsampled-pair T-19-minibatch"  # for sampled steps only
@@ -420,13 +374,9 @@ def test_a_query_is_looked_at_before_any_work():
         (dict(parts=None), "^parts must be"),
         (dict(parts=[{}], delta=0.1), "^sigma must be"),
         (dict(parts=[dict(mechanism="magic")], delta=0.1), "^mechanism must be"),
-        (dict(question="why", delta=0.1), "^question must be"),
         (dict(), "^delta must be given"),
-        (dict(delta=1.1), "^delta must be a number in .0, 1.,"),
-        (dict(question="noise", epsilon=1.0, delta=0.0), "^delta must be a number in .0, 1.,"),
         (dict(question="noise", delta=0.1), "^epsilon must be given"),
         (dict(question="delta"), "^epsilon must be given"),
-        (dict(question="delta", epsilon=-1.0), "^epsilon must be a finite number >= 0"),
         (dict(question="delta", epsilon=[1.0]), "^epsilon must be a single number"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -18,18 +18,6 @@ def rows(n, d, seed=3):
     return x, np.where(x @ np.ones(d) + 0.3 * rng.normal(size=n) > 0, 1.0, -1.0)
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-5])
-def test_the_other_options_of_a_fit_are_those_that_its_bound_proposes(delta):
-    budget = dict(epsilon=0.7, delta=delta)
-    for fit in (erm.objective_perturbation, erm.output_perturbation):
-        found = erm.public_options(fit, 300, 4, **budget)
-        assert found == budget | {"regularization": erm.best_regularization(300, 4, **budget)}
-    if delta:
-        found = erm.public_options(erm.noisy_gradient_descent, 300, 4, **budget)
-        sigma = dp.gaussian_sigma(**budget)
-        assert found == budget | {"steps": min(100, np.ceil(300**2 / sigma**2 / 16))}
-
-
 class Fit:
     """Publishes what `theta` makes of what it is given, and remembers that."""
 

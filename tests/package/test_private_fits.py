@@ -163,6 +163,9 @@ def test_public_numbers_of_the_fits():
     found = erm.best_regularization(100, 3, epsilon=0.5, radius=2.0)
     assert found == pytest.approx(2 * 12**0.5 / 0.5 / 200, rel=1e-14)
     budget = dict(epsilon=0.5, delta=1e-5)
+    for fit in (erm.objective_perturbation, erm.output_perturbation):
+        ridge = erm.best_regularization(100, 3, **budget)
+        assert erm.public_options(fit, 100, 3, **budget) == budget | {"regularization": ridge}
     options = (
         erm.public_options(erm.noisy_gradient_descent, n, 3, **budget) for n in (10, 100, 10**6)
     )

@@ -74,19 +74,17 @@ def from_table(queries, damage=""):
 
 def some_queries(rng, mechanism, low, high, size, question="epsilon"):
     """Random runs within the table; the noise is spread evenly on a logarithmic scale."""
-    found = []
-    for _ in range(size):
-        found.append(
-            {
-                "question": question,
-                "mechanism": mechanism,
-                "noise": float(np.exp(rng.uniform(np.log(low), np.log(high)))),
-                "rate": float(10 ** rng.uniform(-4, 0)) if rng.random() < 0.75 else 1.0,
-                "steps": int(10 ** rng.uniform(0, 4.5)),
-                "delta": float(10 ** rng.uniform(-10, -3)),
-            }
-        )
-    return found
+    return [
+        {
+            "question": question,
+            "mechanism": mechanism,
+            "noise": float(np.exp(rng.uniform(np.log(low), np.log(high)))),
+            "rate": float(10 ** rng.uniform(-4, 0)) if rng.random() < 0.75 else 1.0,
+            "steps": int(10 ** rng.uniform(0, 4.5)),
+            "delta": float(10 ** rng.uniform(-10, -3)),
+        }
+        for _ in range(size)
+    ]
 
 
 WITHIN = {"gaussian": (0.41, 49.0), "laplace": (0.51, 99.0), "pure": (0.0101, 4.9)}
@@ -208,9 +206,8 @@ def test_the_form_answers_at_once(form):
     bound = float(number(tab).removeprefix("ε ≤ "))
     exact = run_of(query).epsilon(1e-5)
     assert exact < bound < 1.15 * exact
-    assert (
-        tab.locator(".calculator-curve > svg").get_attribute("aria-label").startswith("ε against δ")
-    )
+    described = tab.locator(".calculator-curve > svg").get_attribute("aria-label")
+    assert described.startswith("ε against δ")
     assert tab.locator(".calculator-theorems").is_hidden()
     tab.get_by_label("σ, in units").fill("2.2")
     assert float(number(tab).removeprefix("ε ≤ ")) < bound / 2

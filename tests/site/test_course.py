@@ -75,7 +75,7 @@ def test_the_plan_shows_every_section_of_every_chapter_or_leaves_it_to_read():
         there = {title for name in date["show"] for title in headings(name, "###?")}
         assert read <= there | {"the first page of the book"}, number
         for name, sections in date["show"].items():
-            assert sections and set(sections) <= set(headings(name)), (number, name)
+            assert sections  # the build refuses one that is not there
             planned.setdefault(f"chapters/{name}", set()).update(sections, read)
         text = "".join(source(f"chapters/{name}") for name in date["show"])
         asked = re.findall(r"\{exercise(?:-start)?\} (.+)", text)
@@ -101,6 +101,7 @@ def test_what_a_date_shows_leaves_time_for_its_exercises(number):
 
 
 def test_a_date_has_a_deck_of_its_sections_and_exercises_only():
+    """And a chapter asks its first question at its first date only."""
     pages = {one.name: one for one in volume.read(SITE)}
     date = {"show": {"pure-dp": ["The promise"]}, "class": ["Rounding"]}
     made = slides.of_date(date, pages)
@@ -109,14 +110,9 @@ def test_a_date_has_a_deck_of_its_sections_and_exercises_only():
     (shown,) = [text_of(part) for slide in asked for part in slide.parts]
     assert "Rounding" in shown and "An office publishes" in shown
     assert [text_of(fold[0]) for fold in asked[0].proof] == ["Hint"]
-
-
-def test_a_chapter_asks_its_first_question_at_its_first_date_only():
-    pages = {one.name: one for one in volume.read(SITE)}
-    date = {"show": {"pure-dp": ["The promise"]}, "class": []}
-    question = text_of(slides.of_date(date, pages)[0].parts[-1])
-    again = text_of(slides.of_date(date, pages, {"pure-dp"})[0].parts[-1])
-    assert "?" in question and again == "The promise"
+    assert "?" in text_of(made[0].parts[-1])
+    again = slides.of_date(date, pages, {"pure-dp"})
+    assert text_of(again[0].parts[-1]) == "The promise"
 
 
 @pytest.fixture
@@ -231,9 +227,8 @@ def test_the_book_asks_sixty_questions_and_answers_them():
     assert len(asked) >= 60
     for block in asked:
         title, *answer = block.splitlines()
-        assert title.endswith("?") and answer[0] == ":class: dropdown question" and answer[1:], (
-            title
-        )
+        folded = answer[0] == ":class: dropdown question"
+        assert title.endswith("?") and folded and answer[1:], title
 
 
 def test_a_sheet_is_handed_out_when_the_pages_that_it_needs_were_shown():

@@ -46,15 +46,12 @@ def test_file_with_another_hash_is_refused(folder, monkeypatch):
         runtime.fetch(LOCK, folder)
 
 
-def test_another_lock_file_is_refused(tmp_path):
+def test_a_missing_core_and_another_lock_file_are_refused(tmp_path):
+    with pytest.raises(runtime.Unavailable, match="npm"):
+        runtime.read_lock(tmp_path)
     (tmp_path / "node_modules" / "pyodide").mkdir(parents=True)
     (tmp_path / "node_modules" / "pyodide" / "pyodide-lock.json").write_text("{}")
     with pytest.raises(runtime.Unavailable, match="not the lock file"):
-        runtime.read_lock(tmp_path)
-
-
-def test_missing_core_is_said(tmp_path):
-    with pytest.raises(runtime.Unavailable, match="npm"):
         runtime.read_lock(tmp_path)
 
 

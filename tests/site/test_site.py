@@ -22,8 +22,6 @@ NAMES = sorted(
     for path in SITE.rglob("*.html")
     if "_static" not in path.parts and path.name != "index.html"
 )
-SHORTEST = sorted(NAMES, key=lambda name: (SITE / name).stat().st_size)  # first
-every_page = pytest.mark.parametrize("name", NAMES or [FIRST])
 THOROUGH = pytest.mark.thorough
 # one page of each kind; what all have in common is in their template
 KINDS = {
@@ -231,7 +229,6 @@ def lonely(tab):
     )
 
 
-SIZES, MODES = (NARROW, WIDE), ("light", "dark")
 SOME_LOOKS = [  # for a test's `looks`
     pytest.param([(NARROW, "light"), (WIDE, "dark")], id="some"),
     pytest.param([(NARROW, "dark"), (WIDE, "light")], id="others", marks=THOROUGH),
@@ -246,42 +243,28 @@ def look(tab, size, mode):
     return f"{size['width']} px, {mode}"
 
 
-@every_page
-def test_page_opens_and_is_accessible(watched, name):
+@pytest.mark.parametrize("name", NAMES or [FIRST])
+@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=THOROUGH)])
+def test_page_opens_and_is_accessible(watched, name, whole):
     """It fits a phone and a screen, and breaks no rule of axe on a phone in light colours; one of
-    each kind of page breaks none on a screen in dark ones. The rest: the next test, once a week.
+    each kind of page breaks none on a screen in dark ones. Once a week whole pages, in all looks.
     """
     tab = watched.open(name, NARROW)
     open_all(tab)
-    for size in SIZES:
+    for size in (NARROW, WIDE):
         tab.set_viewport_size(size)
         where = f"{name} at {size['width']} px"
         assert sticking_out(tab) == [], f"{where} scrolls sideways"
         assert cut(tab) == [], f"{where}: figures are cut or small"
         assert lonely(tab) == [], f"{where}: punctuation begins a line"
     lighten(tab)
-    thin(tab)
-    where = look(tab, NARROW, "light")
-    assert violations(tab) == [], where
-    if name in KINDS:
-        where = look(tab, WIDE, "dark")
+    if not whole:
+        thin(tab)
+    looks = [(NARROW, "light"), (WIDE, "dark"), (NARROW, "dark"), (WIDE, "light")]
+    for size, mode in looks if whole else looks[: 2 if name in KINDS else 1]:
+        where = look(tab, size, mode)
         assert violations(tab) == [], where
     assert watched.faults == []
-
-
-@THOROUGH
-@every_page
-def test_whole_page_is_accessible_in_all_sizes_and_modes(watched, name):
-    tab = watched.open(name, WIDE)
-    open_all(tab)
-    for size in reversed(SIZES):
-        tab.set_viewport_size(size)
-        assert sticking_out(tab) == [], f"{name} scrolls sideways at {size['width']} px"
-    lighten(tab)
-    for size in SIZES:
-        for mode, rules in zip(MODES, ({}, CONTRAST), strict=True):
-            where = look(tab, size, mode)
-            assert violations(tab, **rules) == [], where
 
 
 PALE = (
@@ -292,7 +275,7 @@ PALE = (
 )
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ["light", "dark"])
 def test_a_pale_look_is_found_on_a_thinned_page(watched, mode):
     tab = watched.open("chapters/notation.html")
     look(tab, WIDE, mode)
@@ -320,13 +303,10 @@ def test_a_failed_request_is_noted_and_a_given_up_one_is_not(browser, address, r
     watched.context.close()
 
 
-def test_the_kinds_are_there():
-    assert KINDS <= set(NAMES)
+OTHERS = [pytest.param(name, marks=THOROUGH) for name in NAMES if name not in KINDS]
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in KINDS else pytest.param(name, marks=THOROUGH) for name in NAMES]
-)
+@pytest.mark.parametrize("name", [*sorted(KINDS), *OTHERS])
 def test_page_is_complete_without_javascript(plain, name):
     tab = plain.open(name)
     assert tab.locator("h1").first.is_visible()
@@ -392,13 +372,9 @@ def test_sidebar_opens_on_a_phone(watched):
 
 
 def test_link_into_a_folded_block_opens_it(watched):
-    page, target = next(
-        ((name, block) for name in SHORTEST for block in folded_ids(SITE / name)), (None, None)
-    )
-    if not page:
-        pytest.skip("no page has a folded block with an id")
-    tab = watched.open(f"{page}#{target}")
-    assert tab.locator(f'[id="{target}"]').evaluate("(block) => block.open")
+    block = "#sol-jumps-angle"
+    tab = watched.open("chapters/jumps.html" + block)
+    assert tab.locator(block).evaluate("(block) => block.open")
 
 
 COUNT_FOLDED = """
@@ -512,11 +488,6 @@ def test_sizes_that_are_printed_are_those_of_the_build():
         (r"on this device, about (\d+) MB", sum(path.stat().st_size for path in listed) / 1e6),
     ):
         assert float(re.search(said, text)[1]) == pytest.approx(real, rel=0.1)
-
-
-def folded_ids(path):
-    """Ids of the folded blocks of a page."""
-    return re.findall(r'<details[^>]* id="([^"]+)"', path.read_text(encoding="utf-8"))
 
 
 def test_claims_can_be_filtered(watched):
