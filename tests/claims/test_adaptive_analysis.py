@@ -120,15 +120,15 @@ def test_stability_of_gaussian_answers(exact):
 
 
 class World:
-    """Every dataset of m rows from a small universe, a law D on it, and a finite set of queries."""
+    """Every dataset of m rows from three values, a law D on them, and ten queries."""
 
-    def __init__(self, rng, m=3, values=3, queries=10):
-        self.m, self.data = m, np.array(list(product(range(values), repeat=m)))
-        self.law = laws(rng, values)
-        self.chance = self.law[self.data].prod(1)
-        self.query = np.r_[np.eye(values), rng.random((queries - values, values))]
-        self.on_sample = self.query[:, self.data].mean(-1).T  # datasets, queries
-        self.gap = self.on_sample - self.query @ self.law
+    m = 3
+
+    def __init__(self, rng):
+        self.data, law = np.array(list(product(range(3), repeat=self.m))), laws(rng, 3)
+        self.chance = law[self.data].prod(1)
+        query = np.r_[np.eye(3), rng.random((7, 3))]
+        self.gap = query[:, self.data].mean(-1).T - query @ law  # datasets, queries
         self.near = (self.data[:, None] != self.data).sum(-1) == 1
 
     def rules(self, rng, count):

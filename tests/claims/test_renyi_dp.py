@@ -13,21 +13,16 @@ from evidence import at_most, claim, equal, holds, slip
 from rounds import trees
 
 
-def laws(seed, count=2000, size=5, sharpness=1.0):
+def laws(seed, count=2000, size=5):
     rng = np.random.default_rng(seed)
-    return rng.dirichlet(np.full(size, sharpness), (2, count)) * (1 - 1e-9) + 1e-9 / size
-
-
-def moment(p, q, alpha):
-    """log sum p^alpha q^(1-alpha), straight from the definition."""
-    return special.logsumexp(alpha * np.log(p) + (1 - alpha) * np.log(q), axis=-1)
+    return rng.dirichlet(np.ones(size), (2, count)) * (1 - 1e-9) + 1e-9 / size
 
 
 @claim(
     "U-renyi-divergence",
     "U-mgf-plrv",
     of=dp.renyi_divergence,
-    wrong=[lambda p, q, alpha: moment(p, q, alpha) / alpha],
+    wrong=[lambda p, q, alpha: dp.renyi_divergence(p, q, alpha) * (alpha - 1) / alpha],
 )
 def test_renyi_divergence_is_its_definition_with_its_limits_and_monotone(divergence):
     p, q = laws(1)
@@ -77,7 +72,7 @@ def gaussian(sigma, alpha):
     of=lambda x, y: (x != y).sum(-1) == 1,
     wrong=[
         lambda x, y: (x != y).any(-1),  # all pairs: two rows differ
-        lambda x, y: (y - x).sum(-1) == ((x != y).any(-1)),  # one direction only
+        lambda x, y: ((x != y).sum(-1) == 1) & (x <= y).all(-1),  # one direction only
     ],
 )
 def test_rdp_is_the_largest_divergence(neighbours, rng):

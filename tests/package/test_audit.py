@@ -112,8 +112,8 @@ def test_a_mechanism_runs_once_a_call_unless_it_is_marked():
 
 KINDS = {  # of outputs that say a bit
     "strings": lambda bit: "yes" if bit else "no",
-    "tuples of any length": lambda bit: (None,) * bit + ("stop",),
-    "tuples with None": lambda bit: (None, bit, float("nan")),
+    "tuples of any length": lambda bit: (None,) * bit + ("stop", float("nan")),
+    "tuples with None": lambda bit: (None, bit, np.nan),
     "lists": lambda bit: [[bit, 0.5], [None, 1]],
     "booleans": bool,
     "arrays": lambda bit: np.array([[bit, np.nan], [-0.0, 0.0]]),

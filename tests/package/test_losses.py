@@ -144,6 +144,12 @@ def test_wide_discrete_gaussian_can_be_sampled():
 
 
 REFUSED = [  # a call, and how its error begins
+    *((lambda q=query, v=value: getattr(dp.gaussian(1.0), q)(v), f"{name} must be")
+      for query, name, *values in (
+        ("compose", "k", 0, -1, 1.5), ("delta", "epsilon", math.inf, -0.1, [0.1, -0.1]),
+        ("epsilon", "delta", -0.1, 1.1, [0.1, 2.0]), ("renyi", "alpha", 0.5, -2),
+        ("epsilon_interval", "delta", -0.1, 1.1, [0.1, 2.0]), ("tradeoff", "alpha", -0.1, 1.1))
+      for value in values),
     *((lambda c=call, v=value: c(v), f"{name} must be .*got")
       for call, name, *values in (
         (dp.gaussian, "sigma", 1e-200, 9.9e-7, 1.01e15, 1e200),

@@ -169,18 +169,6 @@ def test_the_pdf_has_statements_proofs_solutions_and_no_controls(printed):
         assert control.replace(" ", "") not in words
 
 
-def test_what_is_too_wide_is_made_to_fit(browser, tmp_path):
-    wide = r'<div class="math-scroll"><span style="white-space: nowrap">W</span></div>'
-    page = f"<!DOCTYPE html><html><body>{wide.replace('W', 'wide ' * 60)}</body></html>"
-    source = tmp_path / "wide.html"
-    source.write_text(page.replace("<body>", "<body style='margin: 0'>"), encoding="utf-8")
-    tab = pdf.lay_out(browser, source)
-    assert tab.evaluate("tooWide().length") == 1
-    tab.evaluate("fit()")
-    assert tab.evaluate("tooWide().length") == 0
-    tab.close()
-
-
 # ---- EPUB ----
 
 
