@@ -13,7 +13,7 @@ export const nameOf = (part) => part.id.replace(/-plot$/, "");
 export const titleOf = (part) => nameOf(part) + (part.kind === "plot" ? " (plot)" : "");
 
 const LABELS = { code: "Your answer to", plot: "Your plot for", words: "Your text for" };
-const ACTIONS = { code: "Check", plot: "Draw" };
+const ACTIONS = { code: "Check", plot: "Draw", words: "Preview" };
 
 /** The box of one answer, where the page shows its stub. */
 export function answerBox(part, { onInput, onAction, onReset }) {
@@ -33,13 +33,12 @@ export function answerBox(part, { onInput, onAction, onReset }) {
     htmlFor: area.id,
     textContent: `${LABELS[part.kind]} ${nameOf(part)}`,
   });
-  const action = code ? button(`${ACTIONS[part.kind]} ${nameOf(part)}`, onAction) : null;
-  const preview = code ? null : button(`Preview ${nameOf(part)}`, onAction);
+  const action = button(`${ACTIONS[part.kind]} ${nameOf(part)}`, onAction);
   const reset = button("Reset", onReset, {
     aria: { label: `Reset the answer to ${nameOf(part)}` },
   });
   const result = make("div", { className: "hw-result", aria: { role: "status" } });
-  const row = make("div", { className: "hw-row" }, action ?? preview, reset);
+  const row = make("div", { className: "hw-row" }, action, reset);
   const box = code
     ? place
     : make("div", { className: "cell" }, make("div", { className: "cell_input" }));
@@ -53,7 +52,7 @@ export function answerBox(part, { onInput, onAction, onReset }) {
   frame.append(area);
   frame.after(row, result);
   area.addEventListener("input", onInput);
-  return { area, action, reset, result, usual: action?.textContent };
+  return { area, action, reset, result, usual: action.textContent };
 }
 
 /** What a check found: a line, what was printed, the plots. */
