@@ -87,7 +87,7 @@ VALUES = [  # a call, and what it gives
     (lambda: erm.optimum_radius(erm.squared_loss, 0.02), 10.0),  # sqrt(2/0.02), the only bound
     (lambda: erm.huber_loss.value(np.array([0.5, 1.0, 1.5]), 1.0), [0.5, 1 / 8, 0.0]),
     (lambda: erm.huber_loss.curvature(np.array([0.4, 0.6, 1.4, 1.6]), 1.0), [0, 1, 1, 0]),
-    (lambda: erm.distance_loss.gradient(np.zeros(2), np.array([[3.0, 4.0], [0.0, 0.0]])),
+    (lambda: erm.distance_loss.gradient(np.zeros(2), np.array([[0.3, 0.4], [0.0, 0.0]])),
      [[-0.6, -0.8], [0.0, 0.0]]),
     (lambda: erm.risk_minimum(np.eye(2), [1.0, -1.0], regularization=1.0, centre=[5.0, 0.0],
                               start=[4.9, 0.0], tolerance=0.6), [4.9, 0.0]),
