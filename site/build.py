@@ -131,7 +131,7 @@ def run_sphinx(root, out, toc_path, strict, modules=()):
 
 
 def complete_notebooks(folder, cache_path):
-    """Write the executed notebooks, which the tests compare with a second run; what is not executed.
+    """Write the executed notebooks, which the tests compare with a second run; returns the faults.
 
     Sphinx leaves them without the results that it found in the cache. Pages that say
     `execution_mode: off` (assignments) are taken out: they have nothing to compare.
