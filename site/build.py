@@ -177,7 +177,8 @@ def build(root, out, pages, with_python=True):
     toc_path = out / "toc.yml"
     toc_path.write_text(yaml.safe_dump(used), encoding="utf-8")
     modules = sorted(runtime.modules_of(lock, root)) if lock else ()
-    listed = [toc["root"], *(c["file"] for part in used["parts"] for c in part["chapters"])]
+    parts = used.get("parts", [])
+    listed = [used["root"], *(c["file"] for part in parts for c in part["chapters"])]
     execute_pages([root / f"{name}.md" for name in listed], out / CACHE)
     status, warnings = run_sphinx(root, out, toc_path, strict=not pages, modules=modules)
     faults = [w for w in warnings if not (pages and DANGLING.search(w))]
