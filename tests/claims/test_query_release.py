@@ -72,7 +72,7 @@ def test_no_smaller_epsilon_holds_for_long_streams(epsilon):
 @claim("F-svt")
 def test_the_samplers_have_the_exact_laws():
     # each count is binomial; all of them together raise a false alarm with probability <= 1e-6
-    answers, threshold, runs = np.array([0.3, -0.5, 1.0]), 0.2, 40_000
+    answers, threshold, runs = np.array([0.3, -0.5, 1.0]), 0.2, 400_000
 
     def check(noise, sampled):
         rows, rng = patterns(3, noise.count), np.random.default_rng(3)
@@ -87,7 +87,8 @@ def test_the_samplers_have_the_exact_laws():
         check(noise, noise)
         must_fail(check, noise, noise._replace(threshold_scale=3 * noise.threshold_scale))
     two = release.sparse_rounds(1.5, 2)
-    must_fail(check, two, two._replace(refresh_scale=None))
+    for refresh in (None, 1.3 * two.refresh_scale):
+        must_fail(check, two, two._replace(refresh_scale=refresh))
 
 
 def sparse_accuracy(noise, k, beta):
