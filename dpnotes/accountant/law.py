@@ -56,9 +56,9 @@ def phase_sums(weights, loss, h, count, room):
 
 
 def _fourier_sums(weights, loss, h, count):
-    """The sums of weights exp(iy loss): each loss is moved to the next multiple of a spacing, by x
-    spacings, and exp(iyx) is its series. With y up to half of the transform's period, its terms are
-    at most (pi/2)^n / n!."""
+    """The sums of weights exp(iy loss): each loss is moved to the nearest multiple of a spacing, by
+    x spacings, and exp(iyx) is its series. With y up to half of the transform's period, its terms
+    are at most (pi/2)^n / n!."""
     size = 2 ** (2 * count - 1).bit_length()
     place = loss * (h * size / (2 * np.pi))
     order = np.argsort(place, kind="stable")

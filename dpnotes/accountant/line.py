@@ -71,7 +71,7 @@ class Line:
         self._sizes = np.array([sizes @ (self.noise + 10 * EPS), 2 * EPS * (sizes @ self.y)])
 
     def sums(self, epsilon):
-        """For an array of e: log t(e), -d log t/de, and bounds (below, above) on what t may be
+        """For an array of e: log t(e), abs(d log t/de), and bounds (below, above) on what t may be
         off by, relative to it."""
         place, left = self._first_above(epsilon)
         flat, steep, *density = 2 * self.unit * self._turned(place)
@@ -94,7 +94,7 @@ class Line:
         return front + np.log(value), slope, below, above
 
     def _turned(self, place):
-        """The sums of kernels times e^(-iy place): with y = coarse + fine, as in ``phase_sums``,
+        """The sums of kernels times e^(-iy place): with y = coarse + fine, as in ``_direct_sums``,
         exponentials are needed only along two sides of a square."""
         many, rows, width = self._square.shape
         found, h = np.empty((many, len(place))), self.y[min(1, len(self.y) - 1)]

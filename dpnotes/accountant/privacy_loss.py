@@ -28,6 +28,8 @@ class PrivacyLoss:
 
     def __init__(self, parts: Iterable[tuple[Step, int]]) -> None:
         self._given = tuple(parts)
+        if sum(k for _, k in self._given) > MOST_ROUNDS:
+            raise ValueError(f"k must be at most {MOST_ROUNDS:.0e} rounds in all")
 
     @cached_property
     def _parts(self):
@@ -49,8 +51,6 @@ class PrivacyLoss:
     def compose(self, k: Count) -> Self:
         """The mechanism k times in a row (adaptively or not: the bound is the same). k >= 1, and
         at most 1e12 rounds in all."""
-        if k * max(times for _, times in self._parts) > MOST_ROUNDS:
-            raise ValueError(f"k must give at most {MOST_ROUNDS:.0e} rounds in all, got {k!r}")
         return PrivacyLoss([(step, k * times) for step, times in self._parts])
 
     @checked

@@ -110,7 +110,8 @@ class Tilts:
         """log of the least Chernoff bound on t(e) in the table, for an array of e."""
         c, value = self.rows[:2]
         heights = value + chernoff(c) + self.allowance(value)
-        return np.min(heights - np.multiply.outer(epsilon, c) * (1 - 4 * EPS), axis=1)
+        moved = np.multiply.outer(epsilon, c)
+        return np.min(heights - moved + 4 * EPS * np.abs(moved), axis=1)
 
     def epsilon_bounds(self, log_tail):
         """The least e that Chernoff's bound on the right side gives, for an array of tails."""
