@@ -126,8 +126,10 @@ gradescope: $(INSTALLED)
 	@test -n "$(HW)" -a -n "$(OUT)" || { echo "make gradescope HW=laplace OUT=laplace.zip"; exit 1; }
 	$(GRADER) gradescope --masters $(ASSIGNMENTS) $(HW) $(OUT)
 
-pins:
-	PYTHON=$(PYTHON) .ci/pins $(FLAGS)
+# for every system; a version that is pinned stays, if it can
+pins: $(INSTALLED)
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header $(FLAGS) \
+	  requirements.in -o requirements.txt
 
 newest:
 	.ci/newest

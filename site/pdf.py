@@ -175,11 +175,11 @@ def finish(target, document):
     made = time.strftime("D:%Y%m%d%H%M%SZ", volume.build_time())
     for name, value in (("Author", volume.AUTHOR), ("CreationDate", made), ("ModDate", made)):
         facts[NameObject(f"/{name}")] = TextStringObject(value)
-    texts = ((number, text_of(thing)) for number, thing in changed.items())
+    texts = ((number, written(thing)) for number, thing in changed.items())
     target.write_bytes(packed(target.read_bytes(), texts))
 
 
-def text_of(thing):
+def written(thing):
     """An object of a PDF as it stands in the file."""
     file = io.BytesIO()
     thing.write_to_stream(file)

@@ -25,7 +25,7 @@ LATE = 64.0  # above this height, in units of 1/a, the closed form of M is used
 
 def falling(atoms, peaks):
     """A bound on log abs(M) at heights, for atoms of this mass and densities of these maxima."""
-    rise = 4 * sum(peaks)  # a density varies by twice the sum of its maxima: at most two
+    rise = 4 * sum(peaks)  # a density varies by twice the sum of its maxima, at most two
     return lambda height: min(0.0, log(atoms + rise / height) if height > 0 else 0.0)
 
 
