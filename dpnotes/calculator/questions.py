@@ -75,7 +75,8 @@ def curve(query):
     """{delta, exact, renyi}: epsilon of the run against delta, exactly and by Renyi moments."""
     run = total([_part(given, "epsilon", first=False) for given in _parts(query)])
     exact, spent = run.epsilon(DELTAS), run.renyi(ORDERS)
-    bound = rdp_to_dp_improved(ORDERS[:, None], np.minimum(spent, 1e300)[:, None], DELTAS).min(0)
+    at_orders = rdp_to_dp_improved(ORDERS[:, None], np.minimum(spent, 1e300)[:, None], DELTAS)
+    bound = np.min(at_orders, axis=0)
     return {
         "delta": DELTAS.tolist(),
         "exact": [_number(e) for e in exact],

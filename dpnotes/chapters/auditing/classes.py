@@ -5,6 +5,8 @@ vectors into bins of an estimated likelihood ratio. Whatever the classes, the au
 decide how much it finds.
 """
 
+from typing import Any
+
 import numpy as np
 
 FEW = 512  # at most so many different numbers are a class each; beyond, bins lie between quantiles
@@ -40,7 +42,8 @@ class _Outcomes:
     """One class for each different outcome; `shape` is that of real vectors, None for the rest."""
 
     def __init__(self, outputs, shape=None):
-        self.shape, self.codes = shape, {}
+        self.shape = shape
+        self.codes: dict[Any, int] = {}
         for key in self.keys(outputs):
             self.codes.setdefault(key, len(self.codes))
         self.size = len(self.codes)
