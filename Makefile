@@ -4,7 +4,8 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALLED := .venv/.installed
 # again, if its Python is gone or the folder was moved
-ifneq ($(shell $(BIN)/python -Ic 'import importlib.util as i; print(i.find_spec("dpnotes").origin)' 2>&1),$(CURDIR)/dpnotes/__init__.py)
+HOME_OF = from importlib.util import find_spec; print(find_spec("dpnotes").origin)
+ifneq "$(shell $(BIN)/python -Ic '$(HOME_OF)' 2>&1)" "$(CURDIR)/dpnotes/__init__.py"
 .PHONY: $(INSTALLED)
 endif
 BUILT := _build/html/.built
@@ -55,7 +56,7 @@ help:
 $(INSTALLED): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
 	  { echo "Python 3.11 to 3.13 is needed: make PYTHON=/path/to/python3.12 ..."; exit 1; }
-	$(BIN)/pip --version 2>&1 | grep -qF '$(CURDIR)/.venv' || $(PYTHON) -m venv --clear .venv || \
+	$(BIN)/pip --version 2>&1 | grep -qF "$(CURDIR)/.venv" || $(PYTHON) -m venv --clear .venv || \
 	  { echo "Python could not make .venv. On Debian and Ubuntu: apt install python3-venv"; exit 1; }
 	{ $(PIP) uv==0.13.9 && $(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements.txt; } || \
 	  $(PIP) -r requirements.txt || \
