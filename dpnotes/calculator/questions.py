@@ -217,13 +217,13 @@ def _calibrated(question, parts, epsilon, delta):
     whole = family(1.0)  # refuses what is wrong with the other numbers
     try:
         found = calibrate(family, epsilon, delta)
-    except ValueError:
+    except ValueError as error:
         if question == "rate" and whole.delta(epsilon) <= delta:
             return replace(first, rate=1.0)
-        name = _name(question, first)
+        name, why = _name(question, first), str(error).rpartition("target: ")[2]
         raise ValueError(
             f"{name} must have a value that just meets epsilon = {epsilon!r}, delta = {delta!r},"
-            " but none does"
+            f" but none does: {why}"
         ) from None
     return replace(first, **{_field(question): found})
 

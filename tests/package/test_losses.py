@@ -166,7 +166,7 @@ REFUSED = [  # a call, and how its error begins
     *((lambda f=f: dp.calibrate(f, 1.0, 1e-5), "family must be a function that returns")
       for f in (lambda s: s, lambda s: None)),
     *((lambda d=d: dp.calibrate(lambda s: dp.finite([d, 1 - d], [0.0, 1.0]), 1.0, 0.5),
-       "family must have a noise") for d in (0.3, 0.9)),
+       "family must have an x that just meets the target: as far as") for d in (0.3, 0.9)),
     (lambda: dp.discrete_gaussian(0.1), "sigma must"),
     (lambda: dp.discrete_gaussian(1.0, 1.5), "sensitivity must"),
     (lambda: dp.discrete_gaussian(1.0, 5), "sigma / sensitivity must"),
@@ -184,5 +184,10 @@ def test_what_is_not_served_is_refused_by_name(number):
 
 
 def test_only_losses_add_up():
-    with pytest.raises(TypeError):
-        dp.gaussian(1.0) + 1
+    steps = [dp.laplace(2.0), dp.gaussian(1.0), dp.laplace(2.0)]
+    assert sum(steps).delta(1.0) == (dp.laplace(2.0).compose(2) + dp.gaussian(1.0)).delta(1.0)
+    for other in (1, 0.0, False, None):
+        with pytest.raises(TypeError):
+            other + dp.gaussian(1.0)
+        with pytest.raises(TypeError):
+            dp.gaussian(1.0) + other
