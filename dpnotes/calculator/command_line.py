@@ -13,6 +13,7 @@ import textwrap
 from .questions import answers
 from .runs import ASKED, MECHANISMS
 
+MEANS = {"batch": "rate", "epochs": "steps"}  # what --batch and --epochs stand for
 NAMES = ("epsilon", "delta", *ASKED, "steps", "rate")
 ABOUT = """\
 How private is a computation that uses noise? What it publishes would have been nearly as likely
@@ -117,7 +118,7 @@ def _part(found, parser, asked=None):
             part["epsilon"], part["delta"] = value
     for name in ("rate", "steps", "batch", "epochs"):
         value = getattr(found, name)
-        if asked in (name, {"batch": "rate", "epochs": "steps"}.get(name)) and value is not None:
+        if value is not None and asked in (name, MEANS.get(name, name)):
             parser.error(f"argument --{name}: {asked} is what is asked for")
         part |= {} if value is None else {name: value}
     return part

@@ -53,7 +53,8 @@ def test_the_command_line_equals_the_library(capsys):
     assert [found["low"], found["high"]] == list(run.epsilon_interval(1e-6))
     assert float(found["shown_low"]) <= found["low"] <= found["high"] <= float(found["shown_high"])
     text = said(capsys, "delta --scale 10 --steps 100 --epsilon 4")
-    assert text.startswith(f"delta = {dp.laplace(10.0).compose(100).delta(4.0):.10g} ")
+    high = questions.digits(dp.laplace(10.0).compose(100).delta(4.0), 10, np.ceil)
+    assert text.startswith(f"delta is at most {high} "), "its interval is 2e-6 wide"
 
 
 @pytest.mark.parametrize("name", RUNS)
