@@ -36,7 +36,7 @@ def _integers(name, value):
     """Integers of any size, as an array: of objects where they do not fit into 64 bits."""
     found = as_array(value)
     kind = "none" if found is None else found.dtype.kind
-    if kind in "iu" or kind == "O" and found.size and all(type(v) is int for v in found.flat):
+    if kind in "iu" or (kind == "O" and found.size and all(type(v) is int for v in found.flat)):
         return found
     raise refusal(name, value, "an integer or an array of integers")
 

@@ -118,7 +118,7 @@ def digits(value, places=5, rounding=round):
     value = float(value)
     if not isfinite(value):
         return "infinite"
-    if value == 0 or value == floor(value) and value < 1e15:
+    if value == 0 or (value == floor(value) and value < 1e15):
         return f"{value:.0f}"
     shift = places - 1 - floor(log10(abs(value)))
     scaled = value * 10.0**shift if abs(shift) < 300 else inf

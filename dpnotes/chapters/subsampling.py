@@ -108,7 +108,7 @@ def subsampled_dominating_pair(
     inf, e', 0, -e', -inf with e' the amplified epsilon.
     """
     p, _ = dominating_pair(epsilon, delta)
-    bound, leak = amplification(epsilon, rate, delta)
+    _bound, leak = amplification(epsilon, rate, delta)
     low = p[2]
     high = low + rate * (p[1] - p[2])  # e^bound * low
     none = (1 - rate) * (p[0] + p[1] - p[2])

@@ -8,6 +8,7 @@ decide how much it finds.
 from typing import Any
 
 import numpy as np
+import contextlib
 
 FEW = 512  # at most so many different numbers are a class each; beyond, bins lie between quantiles
 
@@ -140,10 +141,8 @@ def _numbers(outputs, shape):
     except (TypeError, ValueError, OverflowError):
         rows = np.full((len(outputs), *shape), np.nan)
         for i, output in enumerate(outputs):
-            try:
+            with contextlib.suppress(TypeError, ValueError, OverflowError):
                 rows[i] = np.array(output, dtype=float).reshape(shape)
-            except (TypeError, ValueError, OverflowError):
-                pass
         return rows
 
 
