@@ -94,10 +94,10 @@ def described(app, what, name, thing, options, lines):
         parts[1::2] = code
         blocks[number] = "".join(parts)
     lines[:] = "".join(blocks).strip().splitlines()
-    lines += ["", *_parameters(thing), ""] if inspect.isroutine(thing) else [""]
+    lines += ["", *parameters(thing), ""] if inspect.isroutine(thing) else [""]
 
 
-def _parameters(call):
+def parameters(call):
     hints = typing.get_type_hints(inspect.unwrap(call), include_extras=True)
     for name, taken in inspect.signature(call).parameters.items():
         if allowed := _allowed(hints.get(name)):

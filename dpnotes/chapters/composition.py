@@ -157,6 +157,9 @@ def dominating_pair(
 
     With probability delta the data are shown (first symbol under p, last under q), else a coin
     that is right with odds e^epsilon (the two in the middle).
+
+    >>> round(dp.finite(*dp.dominating_pair(1.0, 1e-6)).epsilon(1e-6), 4)
+    1.0
     """
     right = 1 / (1 + np.exp(-epsilon))
     wrong = np.exp(-epsilon) * right
