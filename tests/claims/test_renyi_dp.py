@@ -440,3 +440,15 @@ def test_composition_through_zcdp_against_advanced_composition(through):
             one = dp.gaussian(sigma).epsilon(delta / 2 / k)
             advanced = composition.advanced(one, k, delta / 2)
             at_most(3 * through(1 / (2 * sigma**2), k, delta), advanced)
+
+
+@claim("A-moments-accountant", of=1.0, wrong=[1 - 1e-8])
+def test_the_moments_accountant_agrees_with_dp_accounting(factor):
+    import dp_accounting
+    from dp_accounting.rdp import RdpAccountant
+
+    step = dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(4.0))
+    theirs = RdpAccountant().compose(dp_accounting.SelfComposedDpEvent(step, 10_000))
+    orders = np.arange(2, 101)
+    curve = 10_000 * factor * renyi_dp.subsampled_gaussian(4.0, 0.01, orders)
+    equal(dp.rdp_to_dp_improved(orders, curve, 1e-5).min(), theirs.get_epsilon(1e-5), rtol=1e-10)
