@@ -3,6 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALLED := .venv/.installed
+# again, if its Python is gone or the folder was moved
+HOME_OF = from importlib.util import find_spec; print(find_spec("dpnotes").origin)
+ifneq "$(shell $(BIN)/python -Ic '$(HOME_OF)' 2>&1)" "$(CURDIR)/dpnotes/__init__.py"
+.PHONY: $(INSTALLED)
+endif
 BUILT := _build/html/.built
 SOURCES := $(shell git ls-files _config.yml _toc.yml chapters dpnotes ledger site tests/claims ':(glob)tests/*.py' \
   ':(glob)assignments/*.md' assignments/grader package-lock.json 2>/dev/null)
@@ -21,8 +26,8 @@ PYTEST = $(BIN)/python -m pytest -n 2 --dist worksteal
 # a busy machine may take long to start a kernel
 NBVAL = -p tests.quick_nbval -p nbval --nbval --nbval-current-env --nbval-kernel-startup-timeout=900
 
-.PHONY: help book serve offline-zip lab test thorough checks quick bench attack assignments grade \
-  gradescope pins newest clean
+.PHONY: help book serve offline-zip lab test thorough checks grading quick bench attack assignments \
+  grade gradescope pins newest clean
 
 help:
 	@echo "For everybody"
@@ -51,16 +56,18 @@ help:
 $(INSTALLED): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
 	  { echo "Python 3.11 to 3.13 is needed: make PYTHON=/path/to/python3.12 ..."; exit 1; }
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip --version 2>&1 | grep -qF "$(CURDIR)/.venv" || $(PYTHON) -m venv --clear .venv || \
+	  { echo "Python could not make .venv. On Debian and Ubuntu: apt install python3-venv"; exit 1; }
 	{ $(PIP) uv==0.13.9 && $(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements.txt; } || \
-	  $(PIP) -r requirements.txt  # slower, but it knows the settings of pip
+	  $(PIP) -r requirements.txt || \
+	  { echo "The requirements could not be installed. Is there network? Run this again."; exit 1; }
 	$(PIP) --no-deps --no-build-isolation -e .
-	touch $@
+	@touch $@
 
 book: $(INSTALLED)
 	DPNOTES_EVIDENCE=_build/evidence.json $(PYTEST) -q -m "" tests/claims
 	$(BIN)/python site/build.py
-	touch $(BUILT)
+	@touch $(BUILT)
 
 $(BUILT): $(INSTALLED) $(SOURCES)
 	$(MAKE) book
@@ -96,6 +103,10 @@ checks: $(BUILT)
 	PATH=$(abspath $(BIN)):$$PATH node_modules/.bin/biome ci site
 	TQDM_DISABLE=1 $(PYTEST) --dist loadfile $(NBVAL) -q _build/jupyter_execute
 	$(PYTEST) -m "$(MARKED)" --durations=20 --ignore=tests/claims tests
+
+# as root, with Slurm installed
+grading: $(INSTALLED)
+	SLURM_MUST_BE_THERE=1 $(BIN)/python -m pytest -m "" tests/grading/test_slurm.py tests/grading/test_gradescope.py
 
 quick: $(INSTALLED)
 	$(PYTEST) -q -m "not slow and not thorough" --durations=10 tests/claims tests/package

@@ -26,7 +26,7 @@ import pdf  # noqa: E402
 import runtime  # noqa: E402
 from machine import SITE  # noqa: E402
 
-PAGES, ROUNDS, READING = ("intro", "tail-bounds"), 3, 8  # seconds between two pages
+PAGES, ROUNDS, READING = ("intro", "pure-dp"), 3, 8  # seconds between two pages
 RESULT = ".run-output .output, .run-note:has-text('no output')"
 
 

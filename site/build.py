@@ -10,6 +10,7 @@ notebook is complete and no guard (`guards.py`) found a fault.
 
 import argparse
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -52,15 +53,29 @@ class Tee:
         return getattr(self.stream, name)
 
 
+def has_node_modules(root):
+    """Is every package of the lock there, in its version?"""
+
+    def version(place):
+        facts = root / place / "package.json"
+        return json.loads(facts.read_text(encoding="utf-8"))["version"] if facts.exists() else None
+
+    packages = json.loads((root / "package-lock.json").read_text(encoding="utf-8"))["packages"]
+    return all(
+        version(place) == facts["version"]
+        for place, facts in packages.items()
+        if place and not facts.get("optional")
+    )
+
+
 def install_node_modules(root):
-    """`npm ci` with the venv's own Node, when its result is missing or older than the lock."""
-    marker, lock = root / "node_modules" / ".package-lock.json", root / "package-lock.json"
-    if marker.exists() and marker.stat().st_mtime >= lock.stat().st_mtime:
+    """`npm ci` with the venv's own Node, unless its result is there."""
+    if has_node_modules(root):
         return
     tools = Path(sys.executable).parent
     npm = tools / "npm" if (tools / "npm").exists() else "npm"
-    subprocess.run([str(npm), "ci"], cwd=root, check=True)
-    marker.touch()
+    if subprocess.run([str(npm), "ci"], cwd=root).returncode:
+        sys.exit("\nnpm could not install the tools of the site. Is there network? Run this again.")
 
 
 def write_assignments(root):
@@ -152,23 +167,20 @@ def complete_notebooks(folder, cache_path):
 
 
 def python_for_pages(root, wanted=True):
-    """The lock of the Python that runs in pages, or None, with a plain word why."""
+    """The lock of the Python that runs in pages, or None; and the reason, for the last line."""
+    if not wanted:
+        return None, "the build was asked to leave Python out."
     try:
-        if not wanted:
-            raise runtime.Unavailable("the build was asked to leave it out")
-        return runtime.prepare(root)
+        return runtime.prepare(root), ""
     except runtime.Unavailable as problem:
-        print(f"\nCells will not run in the page: {problem}\n", file=sys.stderr)
-        return None
+        return None, str(problem)
 
 
-def build(root, out, pages, with_python=True):
-    """Build, then check; returns the list of faults."""
+def build(root, out, pages, lock):
+    """Build, then check; returns the list of faults. Without a `lock` no cell runs in its page."""
     import guards
 
-    install_node_modules(root)
     write_assignments(root)
-    lock = python_for_pages(root, with_python)
     for folder in ("html", ".doctrees", "jupyter_execute"):
         shutil.rmtree(out / folder, ignore_errors=True)
     out.mkdir(parents=True, exist_ok=True)
@@ -208,7 +220,9 @@ def main():
     )
     options = parser.parse_args()
     start, out = time.time(), options.out.resolve()
-    faults = build(ROOT, out, options.pages, not options.without_python)
+    install_node_modules(ROOT)
+    lock, problem = python_for_pages(ROOT, not options.without_python)
+    faults = build(ROOT, out, options.pages, lock)
     if faults:
         print(
             f"\n{len(faults)} fault(s):",
@@ -218,6 +232,8 @@ def main():
         )
         sys.exit(1)
     print(f"\nBuilt in {time.time() - start:.0f} s. Open {out / 'html' / 'index.html'}")
+    if problem:
+        print(f"Its cells do not run in the page: {problem}")
 
 
 if __name__ == "__main__":

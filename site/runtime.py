@@ -1,37 +1,29 @@
-"""The Python that runs in the reader's browser: fetched once, checked, copied into the site.
+"""The Python that runs in the reader's browser, copied into the site.
 
-The core (Pyodide) comes from npm with the site's other tools, the wheels it loads from Pyodide's
-own server. Each file must have the hash that Pyodide's lock file gives, and the lock file the hash
-that is written here. They are kept outside the tree, in ``$DPNOTES_CACHE`` or ``~/.cache/dpnotes``,
-and are never committed.
-
-    python site/runtime.py          fetch what is missing and say where it lies
+The core (Pyodide) comes from npm with the site's other tools; `wheels.py` fetches the packages.
+Each file must have the hash that Pyodide's lock file gives, and the lock file the hash that is
+written here.
 """
 
 import ast
-import hashlib
 import json
-import os
 import re
 import shutil
-import sys
 import tempfile
-import urllib.request
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
 
 import bytecode
+import wheels
+from wheels import VERSION, Unavailable, cache_folder, sha256
 
 ROOT = Path(__file__).resolve().parent.parent
-VERSION = "314.0.3"
 LOCK_HASH = "c963d22858f6bcb8f41586a2142f03905ab370c88ea22a86a2736e95fac2a8f3"
 STDLIB = "python_stdlib.zip"
 CORE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", STDLIB)
 OFFERED = ("numpy", "scipy", "matplotlib", "pandas", "scikit-learn")
-SERVER = f"https://cdn.jsdelivr.net/pyodide/v{VERSION}/full/"
 UNUSED = ("fonttools",)  # matplotlib writes PDF and PostScript with it, which no page does
-PATIENCE = 20  # seconds for a server that does not answer
 ALWAYS = ("dpnotes",)  # loaded with Python itself, with all that it needs
 NOTICE = f"""The folder `pyodide` holds Pyodide {VERSION} and packages for it. Their Python is
 compiled and their tests are left out; libraries in WebAssembly are loaded when they are imported.
@@ -62,21 +54,6 @@ def process_pandas(data, endog_idx=0, exog_idx=None, index_idx=None):
 '''
 
 
-class Unavailable(Exception):
-    """Python cannot be put into the site; the message says what is missing."""
-
-
-def cache_folder():
-    """Where fetched files are kept."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("DPNOTES_CACHE") or Path(base) / "dpnotes") / f"pyodide-{VERSION}"
-
-
-def sha256(data):
-    """Hash of bytes, in hexadecimal."""
-    return hashlib.sha256(data).hexdigest()
-
-
 def read_lock(root=ROOT):
     """Pyodide's list of packages, from npm's copy of the core."""
     path = root / "node_modules" / "pyodide" / "pyodide-lock.json"
@@ -97,38 +74,6 @@ def closure(lock, names):
             found.add(name)
             todo += lock[name]["depends"]
     return sorted(found)
-
-
-def is_right(path, entry):
-    """Is the file there, with the hash of the lock?"""
-    return path.exists() and sha256(path.read_bytes()) == entry["sha256"]
-
-
-def missing(lock, folder):
-    """The wheels that `folder` does not hold, or not with the right hash."""
-    wanted = [lock[name] for name in closure(lock, OFFERED)]
-    return [entry for entry in wanted if not is_right(folder / entry["file_name"], entry)]
-
-
-def download(name):
-    """A file of Pyodide's own server."""
-    with urllib.request.urlopen(SERVER + name, timeout=PATIENCE) as answer:
-        return answer.read()
-
-
-def fetch(lock, folder):
-    """Make `folder` hold every wheel that is offered, each with its right hash."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for entry in missing(lock, folder):
-        try:
-            data = download(entry["file_name"])
-        except OSError as error:
-            raise Unavailable(f"could not fetch {entry['name']} ({error})") from error
-        if sha256(data) != entry["sha256"]:
-            raise Unavailable(
-                f"{entry['file_name']} has another hash than Pyodide's lock file says"
-            )
-        (folder / entry["file_name"]).write_bytes(data)
 
 
 def write_wheel(path, name, version, files):
@@ -230,9 +175,9 @@ def own_wheels(folder, root=ROOT):
 
 
 def prepare(root=ROOT):
-    """Fetch and check; returns the lock, or raises `Unavailable`."""
+    """Fetch what is missing; returns the lock, or raises `Unavailable`."""
     lock = read_lock(root)
-    fetch(lock, cache_folder())
+    wheels.fetch([lock[name] for name in closure(lock, OFFERED)], cache_folder())
     return lock
 
 
@@ -278,11 +223,3 @@ def install(site, lock, root=ROOT):
         (target / "NOTICE.txt").write_text(NOTICE, encoding="utf-8")
     facts["available"] = bool(lock)
     (target / "runtime.json").write_text(json.dumps(facts), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    try:
-        prepare()
-    except Unavailable as problem:
-        sys.exit(f"no Python for the pages: {problem}")
-    print(f"Python for the pages: {cache_folder()}")

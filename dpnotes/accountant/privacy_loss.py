@@ -21,9 +21,10 @@ class PrivacyLoss:
     """The privacy loss of a mechanism, or of several run one after the other.
 
     Made by ``randomized_response``, ``laplace``, ``gaussian``, ``finite`` and ``subsample``;
-    ``a + b`` runs both, ``a.compose(k)`` runs one k times. All losses are in nats. Every query
-    takes a number (and returns a float) or an array (and returns an array of its shape). It reports
-    the worse of the two directions of the pair: a person added, or removed.
+    ``a + b`` runs both, ``sum`` of a list all of it, ``a.compose(k)`` runs one k times. All losses
+    are in nats. Every query takes a number (and returns a float) or an array (and returns an array
+    of its shape). It reports the worse of the two directions of the pair: a person added, or
+    removed.
     """
 
     def __init__(self, parts: Iterable[tuple[Step, int]]) -> None:
@@ -46,6 +47,10 @@ class PrivacyLoss:
         if not isinstance(other, PrivacyLoss):
             return NotImplemented
         return PrivacyLoss(self._given + other._given)
+
+    def __radd__(self, zero: int) -> Self:
+        """0 + loss is the loss, so that ``sum`` adds up a list of losses."""
+        return self if type(zero) is int and zero == 0 else NotImplemented
 
     @checked
     def compose(self, k: Count) -> Self:

@@ -28,7 +28,7 @@ WIDE = 11.0  # standard deviations: what is beyond has 4e-28
 LEFT_OUT, BEYOND = 60.0, 55.0  # a window ends at exp(-60) of the peak; less than exp(-55) is beyond
 QUADRATURE = 60.0  # exp(-60) of M is the error of the mesh: times 1e12 rounds, 1e-14
 WIDEST = 2.33  # angle: the integrand is analytic below pi
-KEPT, LARGE = 4096, 64  # sizes of caches: of numbers, and of arrays
+KEPT = 4096  # numbers that are cached
 
 
 def mixed_loss(u, rate):
@@ -79,8 +79,10 @@ class SampledGaussian(Step):
         return inf if self.side > 0 else -log1p(-self.rate)
 
     def tilt_limit(self):
-        """From here on the tilted law is that of a sampled row, 40 deviations out."""
-        return 40 * self.sigma - 2 * self.sigma**2 * log(self.rate) + 1
+        """From here on the tilted law is that of a sampled row, 40 deviations out; with the laws
+        exchanged, that of the largest loss alone, which is about the rate."""
+        limit = 40 * self.sigma - 2 * self.sigma**2 * log(self.rate) + 1
+        return limit if self.side > 0 else max(limit, (300 + 30 * self.sigma) / self.rate)
 
     def spread(self):
         """The lesser of two estimates: of rate (e^u - 1), and of 1/sigma^2 with this rate."""
@@ -135,27 +137,37 @@ class SampledGaussian(Step):
         first = end(-wide) if c > 1.01 * self.tilt_limit() else -wide
         return first, max(end(power + wide), 1 + wide)
 
-    @lru_cache(maxsize=LARGE)  # noqa: B019
+    @lru_cache(maxsize=2)  # noqa: B019
     def _log_size(self, c):
         """A function of y, > 0 where the phase shrinks: bounds on log N(d) / M(c) at all angles, by
         sums on the mesh of ``_real_spacing`` and what may lie beyond the window."""
-        power, angles = self._power(c), self.angles
-        x, loss, log_p = self._nodes(self._window(c), self._real_spacing(c))
-        weights = np.exp(log_p + c * loss - (log_p + c * loss).max())
-        heavy = weights > 1e-100
-        weights = weights[heavy] / weights.sum()
-        share = np.exp(log_share((x[heavy] - 0.5) / self.sigma**2, self.rate))
+        power, angles, (first, last) = self._power(c), self.angles, self._window(c)
+        if self.side < 0:  # far enough out for what may grow there
+            first, last = first - 20 * self.sigma, 1 + 36 * self.sigma
+        x, loss, log_p = self._nodes((first, last), self._real_spacing(c))
+        terms = log_p + c * loss
+        terms -= terms.max() + log(np.exp(terms - terms.max()).sum())
+        share = np.exp(log_share((x - 0.5) / self.sigma**2, self.rate))
         turned, cost = 2 * np.sin(angles / 2) ** 2, 0.5 * (self.sigma * angles) ** 2
         shrunk = np.minimum(2 * turned * share * (1 - share), 1 - 1e-15)
         growth = 0.5 * power * np.log1p(-shrunk) + cost
         phase = np.arctan2(share * np.sin(angles), 1 - turned * share)
-        most = cost + max(-power, 0.0) * -np.log(np.cos(angles / 2))  # growth is at most that
+        exponents = growth + terms
+
+        def beyond(y):
+            back = -min(y, 0.0)
+            if self.side > 0:  # there growth is at most the cost
+                return cost[:, 0] - BEYOND + back * angles[:, 0]
+            # |w|^-c e^(back arg w), w = 1 + rate (e^(u + i angle) - 1), falls in u if this holds
+            falls = (angles < pi / 2) & (back * np.tan(angles) <= c)
+            right = exponents[:, -1:] + back * np.where(falls, phase[:, -1:], angles)
+            return np.maximum(right, exponents[:, :1] + back * phase[:, :1])[:, 0] + 3
 
         def log_size(y):
-            exponent = growth - y * phase
-            size = np.log(np.maximum(np.exp(np.minimum(exponent, 700.0)) @ weights, 1e-300))
-            size = np.where(exponent.max(axis=1) < 700, size, inf)
-            return np.logaddexp(size, (most - BEYOND - min(y, 0.0) * angles)[:, 0])
+            found = exponents - y * phase
+            top = found.max(axis=1)
+            size = top + np.log(np.exp(found - top[:, None]).sum(axis=1))
+            return np.logaddexp(size, beyond(y))
 
         return log_size
 

@@ -184,5 +184,10 @@ def test_what_is_not_served_is_refused_by_name(number):
 
 
 def test_only_losses_add_up():
-    with pytest.raises(TypeError):
-        dp.gaussian(1.0) + 1
+    steps = [dp.laplace(2.0), dp.gaussian(1.0), dp.laplace(2.0)]
+    assert sum(steps).delta(1.0) == (dp.laplace(2.0).compose(2) + dp.gaussian(1.0)).delta(1.0)
+    for other in (1, 0.0, False, None):
+        with pytest.raises(TypeError):
+            other + dp.gaussian(1.0)
+        with pytest.raises(TypeError):
+            dp.gaussian(1.0) + other

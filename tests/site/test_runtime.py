@@ -11,19 +11,22 @@ import bytecode
 import cells
 import offline
 import runtime
+import wheels
 
 LOCK = {
     name: {"name": name, "file_name": f"{name}.whl", "depends": depends, "imports": [name],
-           "sha256": runtime.sha256(name.encode())}
+           "sha256": wheels.sha256(name.encode())}
     for name, depends in {"numpy": [], "scipy": ["numpy"]}.items()
 }  # fmt: skip
+ENTRIES = list(LOCK.values())
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A cache with both wheels, and no way to fetch any."""
     monkeypatch.setattr(runtime, "OFFERED", ("scipy",))
-    monkeypatch.setattr(runtime, "download", unreachable)
+    monkeypatch.setattr(wheels, "download", unreachable)
+    monkeypatch.setattr(wheels, "download_carrier", unreachable)
     for name in LOCK:
         (tmp_path / f"{name}.whl").write_bytes(name.encode())
     return tmp_path
@@ -34,24 +37,43 @@ def unreachable(name):
 
 
 def test_complete_cache_needs_no_network(folder):
-    assert runtime.fetch(LOCK, folder) is None
+    assert wheels.fetch(ENTRIES, folder) is None
 
 
-def test_file_with_another_hash_is_refused(folder, monkeypatch):
+def test_a_file_comes_from_the_server_or_out_of_the_package_on_pypi(folder, monkeypatch, capsys):
+    """The server breaks off after the first file, and sends another than the one asked for."""
+    sent = {"numpy.whl": b"numpy", "scipy.whl": b"a page that asks to log in"}
+    monkeypatch.setattr(wheels, "download", sent.pop)
+    monkeypatch.setattr(wheels, "download_carrier", lambda scratch: folder / "carrier.zip")
+    with zipfile.ZipFile(folder / "carrier.zip", "w") as carrier:
+        carrier.writestr(wheels.INSIDE + "scipy.whl", b"scipy")
+    (folder / "numpy.whl").write_bytes(b"half")
+    (folder / "scipy.whl").unlink()
+    wheels.fetch(ENTRIES, folder)
+    assert wheels.missing(ENTRIES, folder) == [] and not sent
+    assert "scipy.whl has another hash" in capsys.readouterr().err
+
+
+def test_only_files_with_the_hash_of_the_lock_are_kept(folder, monkeypatch):
     (folder / "numpy.whl").write_bytes(b"something else")
-    with pytest.raises(runtime.Unavailable, match="could not fetch numpy .*no network"):
-        runtime.fetch(LOCK, folder)
-    monkeypatch.setattr(runtime, "download", lambda name: b"not what was asked for")
-    with pytest.raises(runtime.Unavailable, match=r"numpy.whl has another hash"):
-        runtime.fetch(LOCK, folder)
+    with pytest.raises(
+        wheels.Unavailable, match="server: no network; PyPI: no network.*build again"
+    ):
+        wheels.fetch(ENTRIES, folder)
+    monkeypatch.setattr(wheels, "download_carrier", lambda scratch: folder / "carrier.zip")
+    with zipfile.ZipFile(folder / "carrier.zip", "w") as carrier:
+        carrier.writestr(wheels.INSIDE + "numpy.whl", b"something else again")
+    with pytest.raises(wheels.Unavailable, match=r"PyPI: numpy.whl has another hash"):
+        wheels.fetch(ENTRIES, folder)
+    assert (folder / "numpy.whl").read_bytes() == b"something else"
 
 
 def test_a_missing_core_and_another_lock_file_are_refused(tmp_path):
-    with pytest.raises(runtime.Unavailable, match="npm"):
+    with pytest.raises(wheels.Unavailable, match="npm"):
         runtime.read_lock(tmp_path)
     (tmp_path / "node_modules" / "pyodide").mkdir(parents=True)
     (tmp_path / "node_modules" / "pyodide" / "pyodide-lock.json").write_text("{}")
-    with pytest.raises(runtime.Unavailable, match="not the lock file"):
+    with pytest.raises(wheels.Unavailable, match="not the lock file"):
         runtime.read_lock(tmp_path)
 
 
