@@ -85,7 +85,7 @@ GOOD = {  # an argument of each name that most functions accept
     "t": 2.0, "mean": 0.5, "limit": 5.0, "sigma": 1.5, "n": 10, "k": 5, "beta": 0.05, "mu": 0.3,
     "p": [0.5, 0.3, 0.2], "q": [0.2, 0.3, 0.5], "alpha": 20.0, "delta": 1e-5, "epsilon": 0.5,
     "scale": 2.0, "rate": 0.25, "sensitivity": 1, "respondents": 10, "threshold": 1.0,
-    "epsilons": [0.1, 0.2], "delta_prime": 1e-6, "target_epsilon": 1.0, "target_delta": 1e-5,
+    "epsilons": [0.1, 0.2], "curve": [0.1, 0.2], "delta_prime": 1e-6, "target_epsilon": 1.0, "target_delta": 1e-5,
     "error": 10.0, "rows": 4, "passes": 5, "mechanism": lambda rows: [0.5, 0.5], "data": [0, 1, 1],
     "rdp": 0.3, "rho": 0.2, "value": 1, "rng": RNG, "bits": [0, 1, 1], "answers": [0, 1, 1],
     "utility": [1.0, 2.0, 3.0], "gradients": ROWS, "clip": 1.0, "x": ROWS, "y": SIGNS,
