@@ -262,7 +262,7 @@ def test_the_slips_on_the_way_to_the_noise():
     holds(enough[1] < enough[0] / 2.5)
     slip(
         "S-sigma-tv",
-        "ten queries, error 0.1: the headline's $k/(\\tau\\sqrt m)$ over the noise that is enough is "
+        "ten queries, error 0.1: $k/(\\tau\\sqrt m)$ over the noise that is enough is "
         f"{enough[0]:.2f} at $\\delta = 0.1$ and {enough[1]:.2f} at $10^{{-9}}$",
     )
     bias = adaptive.vote_bias(100)
