@@ -1,116 +1,94 @@
-"""The calculator's place on its page, and the table from which it gives its first answer.
+"""The calculator's place on its page: a form, and the answers of some usual runs.
 
 ``{calculator}`` is a directive: a form that ``site/calculator/calculator.js`` brings to life, with
-the sentences of ``dpnotes.calculator.REMARKS`` and the mechanisms that have a name for the form.
-The files lie in ``_calculator/`` of the site and only that page asks for them.
-
-``grid.js`` says what the scripts need to know of the mechanisms. Its tables hold log M, the
-logarithm of the moment E exp((alpha-1) L) of one step, for whole orders alpha, on a grid of noise
-and rate, rounded up. ``table.js`` says how they are read and why what comes out is never below the
-exact number.
+the mechanisms that have a name for the form. Every number comes from ``dpnotes.calculator``: those
+of the usual runs when the site is built, all others from the Python of the page. The files lie in
+``_calculator/`` of the site and only that page asks for them.
 """
 
 import html
 import json
 import shutil
-from math import ceil, log
+from fractions import Fraction
 from pathlib import Path
+from urllib.parse import parse_qsl
 
-import numpy as np
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-import dpnotes as dp
-from dpnotes.calculator import questions as core
+from dpnotes import calculator
 from dpnotes.calculator.runs import MECHANISMS
-from dpnotes.chapters import renyi_dp
 
 HERE = Path(__file__).resolve().parent / "calculator"
-ORDERS = (*range(2, 11), 12, 14, 16, 18, 20, 24, 28, 32, 40, 48, 64, 80, 96, 128, 192, 256)
-RATES = (
-    1e-5, 1e-4, 4e-4, 1e-3, 2e-3, 4e-3, 0.007, 0.01, 0.015, 0.025, 0.04, 0.06, 0.1, 0.15, 0.25,
-    0.5, 1.0,
-)  # fmt: skip
-NOISES = {  # from much noise to little; the power of it in which the table is convex
-    "gaussian": (np.geomspace(50, 0.4, 33), -2),
-    "laplace": (np.geomspace(100, 0.5, 14), -1),
-    "pure": (np.geomspace(0.01, 5, 16), 1),
-}
-SCALE = 256  # the table holds SCALE log(log M), in whole numbers
+USUAL = {  # an address of the form, as the form writes it: what people call this run
+    "?question=epsilon&mechanism=gaussian&noise=1.1&rate=256/60000&steps=14100&delta=1e-5":
+        "a network trained for sixty epochs on 60,000 images",
+    "?question=epsilon&mechanism=gaussian&noise=1&rate=0.01&steps=1000&delta=1e-6":
+        "ten epochs with batches of one per cent",
+    "?question=noise&mechanism=gaussian&rate=0.001&steps=20000&epsilon=8&delta=1e-6":
+        "the noise for twenty epochs with ε = 8",
+    "?question=noise&mechanism=gaussian&rate=1&steps=1&epsilon=1&delta=1e-6":
+        "the Gaussian noise for one release with ε = 1",
+    "?question=epsilon&mechanism=laplace&noise=10&rate=1&steps=20&delta=0":
+        "twenty counts with Laplace noise of scale 10",
+}  # fmt: skip
 
 
-def divergences(mechanism, noise, rate):
-    """Renyi divergences of one step at ORDERS, the worse direction."""
-    orders = np.array(ORDERS)
-    if mechanism == "gaussian":
-        return renyi_dp.subsampled_gaussian(noise, rate, orders)
-    return dp.subsample(MECHANISMS[mechanism].loss(noise), rate).renyi(orders)
+def query_of(address):
+    """The query that the form makes of its address."""
+    given = dict(parse_qsl(address.removeprefix("?")))
+    numbers = {name: float(Fraction(text)) for name, text in list(given.items())[2:]}
+    target = {n: numbers.pop(n) for n in ("epsilon", "delta", "rows") if n in numbers}
+    known = MECHANISMS[given["mechanism"]]
+    part = {known.parameter if name == "noise" else name: x for name, x in numbers.items()}
+    part["mechanism"] = given["mechanism"]
+    return {"question": given["question"], "parts": [part], **target}
 
 
-def table(mechanism):
-    """A table as grid.js has it: whole numbers, each the difference to the order before."""
-    (noises, power), steps = NOISES[mechanism], []
-    noises = [float(f"{noise:.6g}") for noise in noises]
-    for noise in noises:
-        for rate in RATES:
-            logs = (np.array(ORDERS) - 1) * divergences(mechanism, noise, rate)
-            levels = [ceil(SCALE * log(value)) for value in logs]
-            steps += np.diff(levels, prepend=0).tolist()
-    return {"noise": noises, "power": power, "steps": steps}
+def known_answer(address):
+    """All that the page shows of a run."""
+    found = calculator.answer(query_of(address))
+    run = {"parts": found["parts"], "delta": found["delta"]}
+    return {**found, "rows": calculator.rows(run), "curve": calculator.curve(run)}
 
 
-def mechanisms():
-    """What the scripts know of the mechanisms of the form, and which table serves each."""
-    tables = {MECHANISMS[name].loss: name for name in NOISES}
-    return {
-        name: {
-            "parameter": known.parameter, "call": known.call, "noisy": known.is_noise(),
-            "table": tables[known.loss],
-        }
-        for name, known in MECHANISMS.items()
-        if known.form
-    }  # fmt: skip
-
-
-def grid():
-    """All that grid.js has."""
-    return {
-        "orders": ORDERS, "rates": RATES, "scale": SCALE, "mechanisms": mechanisms(),
-        "tables": {name: table(name) for name in NOISES},
-    }  # fmt: skip
+def option(name, known):
+    """A mechanism as the form offers it."""
+    noisy, pure = known.is_noise(), known.epsilon is not None
+    return (
+        f'<option value="{name}" data-parameter="{known.parameter}" data-noisy="{noisy:d}"'
+        f' data-delta="{"0" if pure else "1e-5"}">{known.form}</option>\n'
+    )
 
 
 class Calculator(SphinxDirective):
-    """The form; without JavaScript the sentence that says what to do instead."""
+    """The form and the usual runs; without JavaScript, the latter and how to ask in a shell."""
 
     def run(self):
+        known = {address: known_answer(address) for address in USUAL}
+        usual = (
+            f'<li><a href="{html.escape(address)}">{USUAL[address]}</a>:'
+            f" {'ε' if found['name'] == 'epsilon' else 'σ'} = {found['shown']}</li>\n"
+            for address, found in known.items()
+        )
+        offered = (option(name, one) for name, one in MECHANISMS.items() if one.form)
         form = (HERE / "form.html").read_text(encoding="utf-8")
-        remarks = (
-            f'<li data-remark="{name}">{html.escape(text)}</li>'
-            for name, text in core.REMARKS.items()
-        )
-        options = (
-            f'<option value="{name}">{MECHANISMS[name].form}</option>\n' for name in mechanisms()
-        )
-        form = form.replace("<!--remarks-->", "".join(remarks))
-        form = form.replace("<!--mechanisms-->", "".join(options))
+        form = form.replace("<!--mechanisms-->", "".join(offered))
+        form = form.replace("<!--usual-->", "".join(usual))
+        form = form.replace("<!--known-->", json.dumps(known).replace("<", r"\u003c"))
         return [nodes.raw("", form, format="html")]
 
 
 def publish(app, exception):
-    """Copy the scripts, write the table: only where the page was built."""
+    """Copy the scripts: only where the page was built."""
     if exception or app.builder.name != "html":
         return
     if not (Path(app.outdir) / "chapters" / "calculator.html").exists():
         return
     folder = Path(app.outdir) / "_calculator"
     folder.mkdir(exist_ok=True)
-    for name in ("calculator.css", "calculator.js", "table.js"):
-        shutil.copy(HERE / name, folder)
-    shutil.copy(HERE.parent / "sliders" / "draw.js", folder)
-    # a script, so that it loads from a file too
-    text = json.dumps(grid(), separators=(",", ":"))
-    (folder / "grid.js").write_text(f"globalThis.dpnotesGrid = {text};\n", encoding="utf-8")
+    for file in (HERE / "calculator.css", HERE / "calculator.js", HERE.parent / "sliders/draw.js"):
+        shutil.copy(file, folder)
 
 
 def setup(app):

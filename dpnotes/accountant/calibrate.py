@@ -1,112 +1,174 @@
 """The other way round: the least noise, the largest rate or the most steps for a target.
 
-delta(epsilon) is monotone in each of them, so calibration is root finding, in the logarithm of the
-number. The saddle point alone leads near the root, at little cost. The upper bound on delta is then
-computed at the answer, and at a number beyond it.
+What a family costs is monotone in its number, so calibration is root finding, in the logarithm of
+the number. Two cheap looks say which way it goes. The saddle point alone leads near the root, at
+little cost. The upper bound is then computed at the answer, and at a number beyond it.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
-from functools import cache
-from math import exp, log
+from functools import cache, lru_cache
+from math import exp, inf, log
 
 from ..numerics import optimize
-from ..checks import Function, NonnegativeNumber, OpenProbabilityNumber, checked, instance, within
+from ..checks import (
+    BelowOneNumber, Function, NonnegativeNumber, checked, instance, refusal, within,
+)  # fmt: skip
 from .privacy_loss import PrivacyLoss
 
 NEAR, SAME = 0.02, 1e-13  # tolerances of log x: of the rough root, and of the root
 SLACK = 4e-13, 1e-6  # the least and the largest tolerance of log delta
 LEAST, FAR = 1e-16, 1e3  # the least excess; and what stands for -log 0
+WIDEST, END = 45.0, 1e-6  # log x goes so far; and how closely the end of what is served is found
 
 
 @checked
-def calibrate(family: Function, epsilon: NonnegativeNumber, delta: OpenProbabilityNumber) -> float:
-    """The parameter x at which ``family(x)`` just is (epsilon, delta)-DP.
+def calibrate(family: Function, epsilon: NonnegativeNumber, delta: BelowOneNumber) -> float:
+    """The number x at which ``family(x)`` just is (epsilon, delta)-DP.
 
-    ``family`` maps a number x > 0 to a PrivacyLoss, and is monotone. The answer meets the target.
-    To 1e-12, or to the width of the interval of delta, it is the smallest such x if more of it
-    costs less (noise: ``lambda s: gaussian(sigma=s)``), and the largest if more of it costs more (a
-    rate: ``lambda r: subsample(gaussian(1.0), r).compose(1000)``). It is the largest whole number,
-    an int, if the family refuses fractions (steps: ``lambda k: gaussian(9.0).compose(k)``).
+    ``family`` maps a number x > 0 to a PrivacyLoss and is monotone; it may refuse an x by a
+    ValueError. Whether more of x costs less (noise) or more (a rate, steps) is seen from two of its
+    losses. delta = 0 is for losses that are bounded, as that of Laplace noise is.
+
+    The answer meets the target. To 1e-12, or to the width of the interval of delta, it is the
+    smallest such x of noise (``lambda s: gaussian(sigma=s)``), and the largest of a rate
+    (``lambda r: subsample(gaussian(1.0), r).compose(1000)``). It is a whole number, an int, if the
+    family refuses fractions (``lambda k: gaussian(9.0).compose(k)``). If no x just meets the
+    target, a ValueError says how far the search went, and what the family refused there.
     """
     within("epsilon", epsilon, 0.0, 1e9)
-
-    def asked(x):
-        return instance("family", family(x), PrivacyLoss, "a function that returns a PrivacyLoss")
-
-    def served(x):  # None where the family refuses it
-        with suppress(ValueError):
-            return asked(x)
-
-    @cache
-    def interval(x):
-        return asked(x).delta_interval(epsilon)
-
-    @cache
-    def rough(x):
-        return max(asked(x)._roughly(epsilon), -FAR) - log(delta)
-
-    steps = served(1.5) is None and served(2) is not None  # only whole numbers are served
-    most = SLACK[0] if steps else SLACK[1]
-
-    def root(place):
-        def met(t):
-            return _excess(*interval(place(t)), delta, most)
-
-        return place(_root_near(met, lambda t: rough(place(t))))
-
-    if steps:
-        return root(lambda t: round(exp(-t)))
-    with suppress(ValueError):  # noise: more of it costs less
-        return root(exp)
-    return root(lambda t: exp(-t))
+    if not epsilon and not delta:
+        raise refusal("epsilon", epsilon, "above 0 if delta is 0")
+    search = _Search(family, epsilon, delta)
+    if not delta and search.interval(search.start)[0] == inf:
+        raise refusal("delta", delta, "above 0 where losses are not bounded")
+    return search.place(_root_near(search))
 
 
-def _excess(low, high, delta, most):
-    """log of the upper end of an interval over delta; and half of its width, between bounds."""
-    share = (log(high) if high > 0 else -FAR) - log(delta)
-    share = max(share, LEAST) if high > delta else min(share, 0.0)  # logarithms are rounded
-    return share, min(max(SLACK[0], log(high / low) / 2), most) if low > 0 else most
+class _Refused(Exception):
+    """The family refuses a number."""
 
 
-def _root_near(met, rough):
+class _Search:
+    """A family and a target, asked at t: log x if more of x costs less, else -log x."""
+
+    def __init__(self, family, epsilon, delta):
+        self.family, self.epsilon, self.delta = family, epsilon, delta
+        self.member, self.interval = lru_cache(2)(self._member), cache(self._interval)
+        self.start = x = next(filter(self.serves, _powers()), None) or family(1)  # says why not
+        cost = _cost(self.member(x))
+        other = next((y for y in (2 * x, x / 2, 1.01 * x, x / 1.01) if self.serves(y)), x)
+        self.way = 1 if (cost > _cost(self.member(other))) == (x < other) else -1
+        self.whole = x >= 1 and self.serves(x + 1) and not self.serves(x + 0.5)
+
+    def _member(self, x):
+        try:
+            found = self.family(x)
+        except ValueError as error:
+            raise _Refused(str(error)) from error
+        return instance("family", found, PrivacyLoss, "a function that returns a PrivacyLoss")
+
+    def serves(self, x):
+        try:
+            return bool(self.member(x))
+        except _Refused:
+            return False
+
+    def place(self, t):
+        x = exp(self.way * t)
+        return round(x) if self.whole else x
+
+    def _interval(self, x):
+        """What is bounded by the target: delta, or at delta = 0 the largest loss."""
+        if self.delta:
+            return self.member(x).delta_interval(self.epsilon)
+        return (self.member(x).epsilon(0.0),) * 2
+
+    def rough(self, t):
+        """About the logarithm of what is bounded over its target."""
+        if not self.delta:
+            return self.met(t)[0]
+        return max(self.member(self.place(t))._roughly(self.epsilon), -FAR) - log(self.delta)
+
+    def met(self, t):
+        """The same by the upper end of the interval; and half of its width, between bounds."""
+        (low, high), target = self.interval(self.place(t)), self.delta or self.epsilon
+        share = (log(high) if high > 0 else -FAR) - log(target)
+        share = max(share, LEAST) if high > target else min(share, 0.0)  # logarithms are rounded
+        most = SLACK[0] if self.whole else SLACK[1]
+        return share, min(max(SLACK[0], log(high / low) / 2), most) if low > 0 else most
+
+    def end(self, served, refused):
+        """The last place that the family serves between one that it serves and one that it does
+        not."""
+        while abs(refused - served) > END:
+            middle = (served + refused) / 2
+            if self.serves(self.place(middle)):
+                served = middle
+            else:
+                refused = middle
+        return served
+
+
+def _powers():
+    """1, and the powers of two around it, from the nearest to the farthest."""
+    yield 1
+    for n in range(1, int(WIDEST / log(2))):
+        yield from (2**n, 2.0**-n)
+
+
+def _cost(loss):
+    """Grows with the loss: a divergence, and where it is infinite the log of the distance."""
+    found = loss.renyi(2.0)
+    return found, loss._roughly(0.0) if found == inf else 0.0
+
+
+def _root_near(search):
     """The root of what ``met`` says first, to within the second; from that of ``rough`` on."""
-    try:
-        near = optimize().brentq(rough, *_bracket(rough, 0.0, log(2)), xtol=NEAR)
-        fall = max(rough(near) - rough(near + NEAR), LEAST)  # says how far the root may be
-        step = NEAR * min(1.5, 1.2 * abs(met(near)[0]) / min(fall, 4.0)) + 1e-9
-    except ValueError:  # the saddle point is of no help
-        near, step = 0.0, 1.0
-    low, high = _bracket(lambda t: met(t)[0], near, step)
+    near, other = _bracket(search, search.rough, search.way * log(search.start), log(2))
+    step = NEAR
+    if near < other:
+        near = optimize().brentq(search.rough, near, other, xtol=NEAR)
+        fall = max(search.rough(near) - search.rough(near + NEAR), LEAST)  # how far may the root be
+        step *= min(1.5, 1.2 * abs(search.met(near)[0]) / min(fall, 4.0)) + 1e-7
+    low, high = _bracket(search, lambda t: search.met(t)[0], near, step)
+    if low == high:
+        raise _none_just_meets(search, low)
 
-    def beyond(t):  # 0 where delta is met, but by no more than the width of its interval
-        found, slack = met(t)
+    def beyond(t):  # 0 where the target is met, but by no more than the width of its interval
+        found, slack = search.met(t)
         return min(max(found + slack, -1.0), 1.0) if abs(found + slack) > slack else 0.0
 
     at, step = optimize().brentq(beyond, low, high, xtol=SAME), SAME
-    while met(at)[0] > 0 and at < high:
+    while search.met(at)[0] > 0 and at < high:
         at, step = at + step * (1 + abs(at)), 2 * step
     return min(at, high)
 
 
-def _bracket(excess, t, step):
-    """(low, high) around the root of a decreasing function, from t on; where it refuses a place, a
-    shorter step is tried."""
-    last, way = t, 1 if excess(t) > 0 else -1
-    while abs(last) <= 50:
+def _bracket(search, excess, t, step):
+    """(low, high) around the root of a decreasing function, from t on, in growing steps. Where the
+    family refuses a place, the last one that it serves is the last to be tried. If there is no
+    root, both are this one."""
+    last, way, ended = t, 1 if excess(t) > 0 else -1, False
+    while abs(last) < WIDEST and not ended:
         t = last + way * step
         try:
             found = excess(t)
-        except ValueError:
-            if step < 1e-4:
-                break
-            step /= 3
-            continue
+        except _Refused:
+            t, ended = search.end(last, t), True
+            found = excess(t)
         if (found > 0) != (way > 0):
             return (last, t) if way > 0 else (t, last)
         last, step = t, 2 * step
-    which = "no" if way > 0 else "every"
-    raise ValueError(
-        f"family must have a noise, rate or number that just meets the target, but {which} one does"
-    )
+    return last, last
+
+
+def _none_just_meets(search, end):
+    """The error, with what the family says beyond the end of its numbers."""
+    way = 1 if search.met(end)[0] > 0 else -1
+    words = f"as far as x = {search.place(end):.7g} it is {'not met' if way > 0 else 'met'}"
+    try:
+        search.member(search.place(end + way * (log(2) if search.whole else 2 * END)))
+    except _Refused as refused:
+        words += f", and beyond that family refuses: {refused}"
+    return ValueError(f"family must have an x that just meets the target: {words}")

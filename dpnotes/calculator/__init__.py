@@ -1,3 +1,3 @@
 """What the page calculator and ``python -m dpnotes`` share."""
 
-from .questions import QUESTIONS, answers, curve, digits
+from .questions import QUESTIONS, answer, answers, curve, digits, rows

@@ -13,12 +13,14 @@ import textwrap
 from .questions import answers
 from .runs import ASKED, MECHANISMS
 
+MEANS = {"batch": "rate", "epochs": "steps"}  # what --batch and --epochs stand for
 NAMES = ("epsilon", "delta", *ASKED, "steps", "rate")
 ABOUT = """\
 How private is a computation that uses noise? What it publishes would have been nearly as likely
 without any one person: every event's probability changes by a factor of at most e^epsilon, but
-for a small probability delta. These are exact numbers, with an enclosure, and beside them what
-each theorem of the book says of the same run, with its claim and the page that proves it.
+for a small probability delta. The number comes with an enclosure and is its upper end. Beside it
+stands what each theorem of the book says of the same run, with its claim and the page that proves
+it.
 
 questions (the first word) and an example of each
   epsilon  of a run, at a delta
@@ -42,8 +44,9 @@ words
   neighbours  two datasets that differ in one person. With --rate below 1: one person added or
               removed. Without: whichever you mean, as long as the query then has sensitivity 1.
   rate        Poisson sampling: every person takes part in a step with this probability,
-              independently. Batch size / number of people is the usual rate; batches that are
-              shuffled or of fixed size are another mechanism (page "subsampling").
+              independently. With --rows, --batch and --epochs stand for --rate and --steps.
+              Batches that are shuffled or of fixed size are another mechanism (page
+              "subsampling").
   steps       how often it is done; each step may depend on what came out before.
   --then      another mechanism after the first: ... --sigma 4 --steps 10 --then --scale 20 ...
               The question is about the first one.
@@ -84,9 +87,13 @@ def _parser():
     how = parser.add_argument_group("how it is used")
     how.add_argument("--rate", type=_number, metavar="R", help="of Poisson sampling (1: all)")
     how.add_argument("--steps", type=_number, metavar="K", help="how many times (1)")
+    how.add_argument("--batch", type=_number, metavar="B", help="people in a batch, for --rate")
+    how.add_argument("--epochs", type=_number, metavar="P", help="passes, for --steps")
     target = parser.add_argument_group("the target, and what else is known")
     target.add_argument("--epsilon", type=_number, metavar="E", help="odds change by at most e^E")
-    target.add_argument("--delta", type=_number, metavar="D", help="but for this probability")
+    target.add_argument(
+        "--delta", type=_number, metavar="D", help="but for this probability (pure: 0)"
+    )
     target.add_argument("--rows", type=_number, metavar="N", help="people in the data")
     target.add_argument("--json", action="store_true", help="print a JSON object instead")
     return parser
@@ -109,10 +116,10 @@ def _part(found, parser, asked=None):
         part = {"mechanism": mechanism, known.parameter: value}
         if mechanism == "approximate":
             part["epsilon"], part["delta"] = value
-    for name in ("rate", "steps"):
+    for name in ("rate", "steps", "batch", "epochs"):
         value = getattr(found, name)
-        if name == asked and value is not None:
-            parser.error(f"argument --{name}: {name} is what is asked for")
+        if value is not None and asked in (name, MEANS.get(name, name)):
+            parser.error(f"argument --{name}: {asked} is what is asked for")
         part |= {} if value is None else {name: value}
     return part
 
@@ -131,21 +138,20 @@ def read(arguments):
             target[name] = target[name] if getattr(later, name) is None else getattr(later, name)
         target["json"] |= later.json
     question = "noise" if first.question in ASKED else first.question
-    needed = {"epsilon": ("delta",), "delta": ("epsilon",)}.get(question, ("epsilon", "delta"))
-    for name in needed:
-        if target[name] is None:
-            parser.error(f"argument --{name} is needed to find {first.question}")
-    wanted = {name: target[name] for name in (*needed, "rows") if target[name] is not None}
+    wanted = {name: target[name] for name in ("epsilon", "delta", "rows") if name != question}
+    wanted = {name: value for name, value in wanted.items() if value is not None}
     return {"question": question, "parts": parts, **wanted}, target["json"], parser
 
 
 def report(found):
     """The lines to print."""
-    lines = [f"{found['name']} = {found['shown']}"]
+    itself = found["question"] in ("epsilon", "delta")  # and no noise, number or rate
+    equals = "is at most" if itself and not found["sharp"] else "="
+    lines = [f"{found['name']} {equals} {found['shown']}"]
     between = f"between {found['shown_low']} and {found['shown_high']}"
     if found["shown"] == "infinite":
         lines[0] += f"   (no finite epsilon holds at delta = {found['delta']:.6g})"
-    elif found["question"] in ("epsilon", "delta"):
+    elif itself:
         lines[0] += f"   ({between})"
     else:
         lines.append(f"epsilon then is {between}")

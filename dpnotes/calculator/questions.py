@@ -8,8 +8,9 @@ it; the numbers come from ``accountant`` and the rows of ``theorems``. A query i
 
 `question` is epsilon, delta, or one of noise, steps and rate of the first part, where noise is the
 parameter of its mechanism. ``runs.MECHANISMS`` lists the mechanisms and their parameters;
-approximate has a delta too. rate and steps are 1 unless said; `rows`, the number of people, may be
-given for one of the warnings. Noise is that for sensitivity 1.
+approximate has a delta too. rate and steps are 1 unless said. With `rows`, the number of people, a
+part may have a `batch` (its mean size) in place of rate and `epochs` in place of steps. delta is 0
+unless said where every step is pure. Noise is that for sensitivity 1.
 """
 
 from dataclasses import replace
@@ -19,28 +20,35 @@ import numpy as np
 
 from ..accountant import calibrate
 from ..chapters.renyi_dp import ORDERS, rdp_to_dp_improved
-from ..checks import choice, count, nonnegative, open_probability, probability, scalar
+from ..checks import (
+    below_one, choice, count, nonnegative, open_probability, positive, probability, scalar,
+    within,
+)  # fmt: skip
 from .runs import MECHANISMS, Part, total
 from .theorems import table
 
 QUESTIONS = ("epsilon", "delta", "noise", "steps", "rate")
 LARGE_EPSILON = 10.0
+SHARP = 1e-6  # above this relative width an answer is an upper end and not the number
+MARGIN = 10  # delta is well below 1/n if it is at most 1/(MARGIN n)
 AT_THE_ENDS = {  # of the range of delta: why nothing is calibrated there
-    0: "at 0 Gaussian noise has no finite epsilon, and of other steps the epsilons just add up",
+    0: "at 0 Gaussian noise has no finite epsilon",
     1: "at 1 every mechanism meets the target",
 }
 DELTAS = np.geomspace(1e-12, 1e-2, 31)  # of the curve
 
 
-def answers(query):
-    """What is asked, with its enclosure, every theorem's epsilon, warnings, the call to copy.
+def answer(query):
+    """What is asked, with its enclosure, warnings, the call to copy.
 
-    Keys: answer, low, high, shown (strings for people), parts, epsilon, delta, rows (of
-    ``theorems.table`` at that delta), warnings, call. ValueError names what is wrong.
+    Keys: answer, low, high, sharp (whether they agree to SHARP), shown (strings for people), parts,
+    epsilon, delta, warnings, call. ValueError names what is wrong.
     """
     question = choice("question", query.get("question", "epsilon"), QUESTIONS)
-    parts = [_part(given, question, first=n == 0) for n, given in enumerate(_parts(query))]
-    epsilon, delta = _target(query, question)
+    people = None if query.get("rows") is None else count("rows", query["rows"])
+    given = [_with_rate(part, people) for part in _parts(query)]
+    parts = [_part(part, question, first=n == 0) for n, part in enumerate(given)]
+    epsilon, delta = _target(query, question, parts)
     if question in ("noise", "steps", "rate"):
         parts[0] = _calibrated(question, parts, epsilon, delta)
     run = total(parts)
@@ -49,10 +57,8 @@ def answers(query):
         found, (low, high) = delta, run.delta_interval(epsilon)
     else:
         found, (low, high) = run.epsilon(delta), run.epsilon_interval(delta)
-    spent = epsilon if question == "delta" else found
-    rows = [{**row, "shown": _shown(row)} for row in table(parts, delta)]
+    spent, sharp = epsilon if question == "delta" else found, _is_sharp(low, high)
     answer = found if question in ("epsilon", "delta") else getattr(parts[0], _field(question))
-    people = None if query.get("rows") is None else count("rows", query["rows"])
     return {
         "question": question,
         "parts": [_as_query(part) for part in parts],
@@ -60,15 +66,38 @@ def answers(query):
         "name": _name(question, parts[0]),
         "low": _number(low),
         "high": _number(high),
-        "shown": digits(answer, 10, _rounding(question, parts[0])),
+        "sharp": sharp,
+        "shown": digits(answer, 10, _rounding(question, parts[0]) if sharp else ceil),
         "shown_low": digits(low, 13, floor),
         "shown_high": digits(high, 13, ceil),
         "epsilon": _number(spent),
         "delta": delta,
-        "rows": rows,
-        "warnings": warnings(parts, spent, delta, people),
+        "warnings": _made(given) + warnings(parts, spent, delta, people),
         "call": call(question, parts, epsilon, delta),
     }
+
+
+def rows(query):
+    """Every theorem's epsilon for {"parts": ..., "delta": ...}: rows of ``theorems.table``.
+
+    The first row is called exact only where its interval is sharp.
+    """
+    parts = [_part(given, "epsilon", first=False) for given in _parts(query)]
+    found = table(parts, query["delta"])
+    if not _is_sharp(*total(parts).epsilon_interval(query["delta"])):
+        found[0] |= {"name": "the whole law, at most", "kind": "bound"}
+    return [{**row, "shown": _shown(row)} for row in found]
+
+
+def _is_sharp(low, high):
+    """Whether an interval may be called the number."""
+    return low == high or high - low <= SHARP * high
+
+
+def answers(query):
+    """The answer, and under "rows" what every theorem says of the same run."""
+    found = answer(query)
+    return {**found, "rows": rows(found)}
 
 
 def curve(query):
@@ -106,16 +135,52 @@ def _parts(query):
     return parts
 
 
-def _target(query, question):
+def _with_rate(given, people):
+    """A part of the query with `rate` and `steps` made of `batch` and `epochs`, if it has these.
+
+    An epoch is as many batches as it takes to hold everybody once.
+    """
+    given = dict(given)
+    for name, instead in (("batch", "rate"), ("epochs", "steps")):
+        if given.get(name) is None:
+            continue
+        if people is None:
+            raise ValueError(f"rows must be given where {name} is")
+        if given.get(instead) is not None:
+            raise ValueError(f"{name} must not be given together with {instead}")
+    if given.get("batch") is not None:
+        given["rate"] = within("batch", scalar("batch", given["batch"]), 1, people) / people
+    if given.get("epochs") is not None:
+        epochs, rate = given["epochs"], given.get("rate")
+        if rate is None:
+            raise ValueError("epochs must be given together with batch or rate")
+        batches = ceil(1 / positive("rate", probability("rate", scalar("rate", rate))) - 1e-9)
+        given["steps"] = ceil(positive("epochs", scalar("epochs", epochs)) * batches - 1e-9)
+    return given
+
+
+def _made(parts):
+    """Which rate and steps were made of batches and epochs, in words."""
+    said = []
+    for given in parts:
+        if given.get("batch") is not None:
+            said.append(f"a batch of {given['batch']:g} is rate {given['rate']:.6g}")
+        if given.get("epochs") is not None:
+            said.append(f"{given['epochs']:g} epochs are {given['steps']} steps")
+    return [f"From the number of people: {', '.join(said)}."] if said else []
+
+
+def _target(query, question, parts):
     """(epsilon, delta), checked where the question needs them."""
     epsilon, delta = query.get("epsilon"), query.get("delta")
     if question != "epsilon":
         epsilon = nonnegative("epsilon", scalar("epsilon", _given("epsilon", epsilon)))
     if question != "delta":
-        check = probability if question == "epsilon" else open_probability
-        delta = scalar("delta", _given("delta", delta))
+        pure = not any(part.needs_delta() or part.leak for part in parts)
+        delta = scalar("delta", _given("delta", 0.0 if delta is None and pure else delta))
+        check = below_one if pure else open_probability
         try:
-            delta = check("delta", delta)
+            delta = (probability if question == "epsilon" else check)("delta", delta)
         except ValueError as error:
             error.args = (f"{error}: {AT_THE_ENDS[delta]}" if delta in AT_THE_ENDS else f"{error}",)
             raise
@@ -152,13 +217,13 @@ def _calibrated(question, parts, epsilon, delta):
     whole = family(1.0)  # refuses what is wrong with the other numbers
     try:
         found = calibrate(family, epsilon, delta)
-    except ValueError:
+    except ValueError as error:
         if question == "rate" and whole.delta(epsilon) <= delta:
             return replace(first, rate=1.0)
-        name = _name(question, first)
+        name, why = _name(question, first), str(error).rpartition("target: ")[2]
         raise ValueError(
             f"{name} must have a value that just meets epsilon = {epsilon!r}, delta = {delta!r},"
-            " but none does"
+            f" but none does: {why}"
         ) from None
     return replace(first, **{_field(question): found})
 
@@ -231,8 +296,10 @@ def warnings(parts, epsilon, delta, people=None):
             f"ε = {epsilon:.3g} lets the odds of a guess about one person grow by a factor of"
             f" {exp(min(epsilon, 700)):.2g}: as a promise that is next to nothing."
         )
-    if people is not None and delta * people >= 1:
-        found.append(f"δ is not below 1/{people}: one person's row could be published in full.")
+    if people is not None and delta * people * MARGIN > 1:
+        text = f"δ is {delta * people:.2g} times 1/{people}. Choose a tenth of 1/{people} or less"
+        risk = ": as it is, one person's row could be published in full."
+        found.append(text + (risk if delta * people >= 1 else "."))
     applies = {
         "delta": people is None and delta > 1e-6,
         "poisson": sampled,

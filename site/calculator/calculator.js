@@ -1,13 +1,16 @@
-// The calculator: a form whose state is the address of the page. The first answer comes from the
-// table (table.js) at once; "Compute exactly" starts the page's Python and asks dpnotes.calculator.
+// The calculator: a form whose state is the address of the page. Its numbers, calls and remarks are
+// those of dpnotes.calculator: for the usual runs they stand in the page, for all others the page's
+// Python, which starts when the page is opened, is asked while one types.
 (() => {
   const box = document.querySelector(".calculator");
   if (!box) return;
   const form = box.querySelector("form"),
     find = (name) => box.querySelector(`.calculator-${name}`);
-  const NAMES = ["question", "mechanism", "noise", "rate", "steps", "epsilon", "delta", "rows"];
+  const KNOWN = JSON.parse(find("known").textContent);
+  const NAMES = "question mechanism noise rate steps epsilon delta rows batch epochs".split(" ");
+  const OPTIONAL = ["rows", "batch", "epochs"];
+  const INSTEAD = { batch: "rate", epochs: "steps" };
   const START = Object.fromEntries(NAMES.map((name) => [name, form.elements[name].value]));
-  const { mechanisms: MECHANISMS } = globalThis.dpnotesGrid;
   const SYMBOLS = {
     epsilon: "ε",
     delta: "δ",
@@ -23,13 +26,14 @@
     rate: ["a number above 0 and at most 1", (x) => x > 0 && x <= 1],
     steps: ["a whole number from 1", (x) => x >= 1 && x === Math.floor(x)],
     epsilon: ["a number from 0", (x) => x >= 0],
-    delta: ["a number above 0 and below 1", (x) => x > 0 && x < 1],
+    delta: ["a number from 0 and below 1", (x) => x >= 0 && x < 1],
     rows: ["a whole number from 1, or nothing", (x) => x >= 1 && x === Math.floor(x)],
+    batch: ["a number from 1, or nothing", (x) => x >= 1],
+    epochs: ["a number above 0, or nothing", (x) => x > 0],
   };
+  const PAUSE = 400; // ms without a new letter: then theorems and curve are asked for, too
   let python = null,
-    started = false,
-    asked = 0,
-    soon = 0;
+    asked = 0;
 
   // ------------------------------------------------------------------------------ the form
 
@@ -43,18 +47,24 @@
     return parts.length === 2 ? Number(parts[0]) / Number(parts[1]) : Number(parts[0]);
   }
 
-  // which fields the question needs: all but its own
-  const fields = (question) => NAMES.slice(2).filter((name) => name !== question);
+  const filled = (name) => form.elements[name].value.trim() !== "";
+  const mechanism = () => form.elements.mechanism.selectedOptions[0].dataset;
+
+  // which fields the question needs: not its own, and not what batch and epochs stand for
+  function fields(question) {
+    const fixed = NAMES.slice(2).filter((name) => ![name, INSTEAD[name]].includes(question));
+    const replaced = (name) => fixed.some((other) => INSTEAD[other] === name && filled(other));
+    return fixed.filter((name) => !replaced(name));
+  }
 
   function arrange() {
-    const { question, mechanism } = form.elements,
+    const { question } = form.elements,
       shown = fields(question.value);
     for (const label of form.querySelectorAll("[data-field]"))
       label.hidden = !shown.includes(label.dataset.field);
-    const { noisy, parameter } = MECHANISMS[mechanism.value];
-    form.querySelector('[data-field="noise"] .calculator-name').textContent = noisy
-      ? `${SYMBOLS[parameter]}, in units of the sensitivity`
-      : SYMBOLS.each;
+    const { noisy, parameter } = mechanism();
+    form.querySelector('[data-field="noise"] .calculator-name').textContent =
+      noisy === "1" ? `${SYMBOLS[parameter]}, in units of the sensitivity` : SYMBOLS.each;
     const target = ["epsilon", "delta"].includes(question.value) ? "" : "target ";
     for (const name of ["epsilon", "delta"])
       form.querySelector(`[data-field="${name}"] .calculator-name`).textContent =
@@ -72,7 +82,7 @@
       const input = form.elements[name],
         value = number(input.value),
         [allowed, holds] = RULES[name];
-      const empty = name === "rows" && !input.value.trim(),
+      const empty = OPTIONAL.includes(name) && !filled(name),
         good = empty || holds(value);
       complain(input, good ? "" : `needs ${allowed}`);
       wrong ||= !good;
@@ -95,16 +105,16 @@
     );
   }
 
-  // the answer to another question must not stand beside a wrong one
-  function withdraw() {
+  // the answer to another question must not stand beside this one
+  function withdraw(origin) {
     find("number").textContent = "–";
-    find("origin").textContent = "No answer: a field that is marked needs another value.";
-    find("curve").replaceChildren();
+    find("origin").textContent = origin;
+    find("more").hidden = true;
   }
 
   // the query as dpnotes.calculator reads it
-  function forPython({ question, mechanism, noise, rate, steps, ...more }) {
-    const part = { mechanism, [MECHANISMS[mechanism].parameter]: noise, rate, steps };
+  function forPython({ question, mechanism: name, noise, rate, steps, batch, epochs, ...more }) {
+    const part = { mechanism: name, [mechanism().parameter]: noise, rate, steps, batch, epochs };
     const given = Object.entries(part).filter(([, value]) => value !== undefined);
     return { question, parts: [Object.fromEntries(given)], ...more };
   }
@@ -117,7 +127,7 @@
       mechanism: form.elements.mechanism.value,
     });
     for (const name of fields(form.elements.question.value))
-      if (form.elements[name].value.trim()) words.set(name, form.elements[name].value.trim());
+      if (filled(name)) words.set(name, form.elements[name].value.trim());
     return `?${words.toString().replaceAll("%2F", "/")}`;
   }
 
@@ -125,10 +135,12 @@
     const words = new URLSearchParams(location.search);
     for (const name of NAMES) {
       const input = form.elements[name],
-        value = words.get(name) ?? (name === "rows" && words.size ? "" : START[name]);
+        start = name === "delta" ? mechanism().delta : START[name],
+        value = words.get(name) ?? start;
       if (input.tagName !== "SELECT" || [...input.options].some((option) => option.value === value))
         input.value = value;
     }
+    usual = mechanism().delta;
     update();
   }
 
@@ -136,118 +148,32 @@
     if (address() !== location.search) history.pushState(null, "", address() + location.hash);
   }
 
-  // ------------------------------------------------------------------------------ the first answer
+  // ------------------------------------------------------------------------------ the answer
 
-  // to three digits, on the safe side
-  function rounded(value, up) {
-    if (value === 0) return "0";
-    if (value >= 1000 && value === Math.floor(value)) return String(value);
-    const shift = 10 ** (2 - Math.floor(Math.log10(Math.abs(value))));
-    const whole = (up ? Math.ceil : Math.floor)(value * shift * (up ? 1 - 1e-12 : 1 + 1e-12));
-    return Number((whole / shift).toPrecision(3)).toString();
-  }
-
-  function say(query) {
-    const { noisy, parameter } = MECHANISMS[query.mechanism],
-      found = globalThis.dpnotesTable.answer(query);
-    if (found === null) return { number: "outside of the table", query: null };
-    const [most, least] = [rounded(found, true), rounded(found, false)];
-    const number = {
-      epsilon: `ε ≤ ${most}`,
-      delta: `δ ≤ ${most}`,
-      steps: `${found} steps are safe`,
-      rate: `rate ${least} is safe`,
-      noise: noisy ? `${SYMBOLS[parameter]} = ${most} is enough` : `ε = ${least} a step is safe`,
-    };
-    return { number: number[query.question], query: { ...query, [query.question]: found } };
-  }
-
-  const ORIGIN =
-    "Certain, but rounded to the safe side: from a table that dpnotes computed when this site was" +
-    " built. The exact number is better.";
-
-  function first(query) {
-    const { number: text, query: run } = say(query);
-    find("number").textContent = text;
-    find("origin").textContent = run ? ORIGIN : "Only Python can tell: compute exactly.";
-    find("theorems").hidden = true;
-    find("call").querySelector("pre").textContent = call(query);
-    remarks(query);
-    const deltas = Array.from({ length: 31 }, (_, n) => 10 ** (-12 + n / 3));
-    const bound = run
-      ? deltas.map((delta) => globalThis.dpnotesTable.epsilon({ ...run, delta }))
-      : [];
-    draw(
-      deltas,
-      run ? { bound } : {},
-      run && {
-        delta: run.delta,
-        epsilon: query.question === "delta" ? run.epsilon : globalThis.dpnotesTable.epsilon(run),
-        kind: "bound",
-      },
-    );
-  }
-
-  // the lines that dpnotes.calculator.call would write
-  function call(query) {
-    const value = (name) => (query.question === name ? "x" : query[name]),
-      inverse = !["epsilon", "delta"].includes(query.question);
-    const sampled = query.question === "rate" || query.rate !== 1;
-    let step = MECHANISMS[query.mechanism].call.replace("{}", value("noise"));
-    if (sampled) step = `dp.subsample(${step}, rate=${value("rate")})`;
-    const steps =
-      query.question === "steps" || query.steps !== 1 ? `.compose(${value("steps")})` : "";
-    const lines = inverse
-      ? ["def family(x):", `    step = ${step}`, `    return step${steps}`, ""]
-      : sampled && steps
-        ? [`step = ${step}`, `run = step${steps}`]
-        : [`run = ${step}${steps}`];
-    const last = {
-      epsilon: `run.epsilon(delta=${query.delta})`,
-      delta: `run.delta(epsilon=${query.epsilon})`,
-    };
-    return [
-      "import dpnotes as dp",
-      "",
-      ...lines,
-      last[query.question] ||
-        `dp.calibrate(family, epsilon=${query.epsilon}, delta=${query.delta})`,
-    ].join("\n");
-  }
-
-  function remarks(query) {
-    const sampled = query.question === "rate" || query.rate < 1,
-      { noisy } = MECHANISMS[query.mechanism];
-    const applies = {
-      delta: query.rows === undefined && !(query.delta <= 1e-6),
-      poisson: sampled,
-      adjacency: sampled,
-      sensitivity: noisy && !sampled,
-      float: noisy,
-    };
-    remark(applies);
-  }
-
-  // shows those that apply, and what Python said
-  function remark(applies, warnings = []) {
-    const list = find("remarks");
-    list.querySelectorAll(":not([data-remark])").forEach((item) => item.remove());
-    for (const item of list.querySelectorAll("[data-remark]"))
-      item.hidden = !applies[item.dataset.remark];
-    list.append(...warnings.map((text) => element("li", {}, text)));
-  }
-
-  // ------------------------------------------------------------------------------ the exact answer
-
-  function exact(found) {
-    find("number").textContent = `${SYMBOLS[found.name]} = ${found.shown}`;
-    const which = ["epsilon", "delta"].includes(found.name) ? "It" : "ε then";
+  function show(found, where) {
+    const itself = ["epsilon", "delta"].includes(found.name);
+    const is = itself && !found.sharp ? "≤" : "=";
+    find("number").textContent = `${SYMBOLS[found.name]} ${is} ${found.shown}`;
+    const which = itself ? (found.sharp ? "It" : "This is an upper end: the number") : "ε then";
     find("origin").textContent =
-      "Exact, by dpnotes in this page." +
-      ` ${which} lies between ${found.shown_low} and ${found.shown_high}.`;
+      `Computed by dpnotes ${where}. ` +
+      `${which} lies between ${found.shown_low} and ${found.shown_high}.`;
     find("call").querySelector("pre").textContent = found.call;
-    remark({}, found.warnings);
-    theorems(found);
+    find("remarks").replaceChildren(
+      ...found.warnings.map((text) => element("li", { textContent: text })),
+    );
+    find("more").hidden = false;
+    find("details").hidden = true;
+  }
+
+  function showDetails(found, rows, lines) {
+    theorems(found, rows);
+    find("details").hidden = false;
+    draw(
+      lines.delta,
+      { exact: lines.exact, bound: lines.renyi },
+      { delta: found.delta, epsilon: found.epsilon },
+    );
   }
 
   function element(tag, properties, ...children) {
@@ -259,14 +185,14 @@
   const link = (row) =>
     element("a", { href: `${row.page}.html#${row.claim.toLowerCase()}` }, row.name);
 
-  function theorems(found) {
-    const said = found.rows
+  function theorems(found, rows) {
+    const said = rows
       .filter((row) => row.epsilon !== null)
       .sort(
         (a, b) =>
           (a.kind === "approximation") - (b.kind === "approximation") || a.epsilon - b.epsilon,
       );
-    const best = found.rows[0].epsilon;
+    const best = rows[0].epsilon;
     find("at").textContent = `δ = ${Number(found.delta.toPrecision(4))}`;
     find("theorems")
       .querySelector("tbody")
@@ -287,49 +213,52 @@
           );
         }),
       );
-    const silent = found.rows.filter((row) => row.epsilon === null),
+    const silent = rows.filter((row) => row.epsilon === null),
       folded = find("theorems").querySelector("details");
     folded.hidden = !silent.length;
     folded
       .querySelector("ul")
       .replaceChildren(...silent.map((row) => element("li", {}, link(row), `: ${row.why}`)));
-    find("theorems").hidden = false;
   }
 
   // Asks Python; a later question overtakes an earlier one.
   async function compute(query) {
-    const turn = ++asked;
-    const progress = (text) => {
-      if (turn === asked) find("progress").textContent = text;
-    };
+    const turn = ++asked,
+      late = () => turn !== asked;
+    const progress = (text) => late() || (find("progress").textContent = text);
+    const ask = (name, given) => python.call(`dpnotes.calculator.${name}`, [given]);
     form.elements.stop.hidden = false;
     box.setAttribute("aria-busy", "true");
     try {
-      progress(started ? "computing …" : "starting Python …");
-      await python.start((text, fraction) =>
-        progress(`${text} ${fraction >= 0 ? `${Math.round(100 * fraction)} %` : ""}`),
-      );
-      started = true;
-      if (turn !== asked) return;
+      await startPython(progress);
+      if (late()) return;
       progress("computing …");
-      const found = await python.call("dpnotes.calculator.answers", [forPython(query)]);
-      if (turn !== asked) return;
-      exact(found);
-      progress("drawing …");
-      const lines = await python.call("dpnotes.calculator.curve", [{ parts: found.parts }]);
-      if (turn !== asked) return;
-      draw(
-        lines.delta,
-        { exact: lines.exact, bound: lines.renyi },
-        { delta: found.delta, epsilon: found.epsilon, kind: "exact" },
-      );
+      const found = await ask("answer", forPython(query));
+      if (late()) return;
+      show(found, "in this page");
+      await new Promise((resolve) => setTimeout(resolve, PAUSE));
+      if (late()) return;
+      const run = { parts: found.parts, delta: found.delta };
+      const rows = await ask("rows", run);
+      if (late()) return;
+      const lines = await ask("curve", run);
+      if (late()) return;
+      showDetails(found, rows, lines);
     } catch (error) {
-      if (turn !== asked) return;
+      if (late()) return;
+      withdraw("No answer.");
       find("fault").textContent = error.python ? error.python.message : error.message;
-      started = python.state ? python.state() === "ready" : false;
     } finally {
-      if (turn === asked) rest();
+      if (!late()) rest();
     }
+  }
+
+  async function startPython(progress) {
+    progress("starting Python …");
+    await python.start((text, fraction) =>
+      progress(`${text} ${fraction >= 0 ? `${Math.round(100 * fraction)} %` : ""}`),
+    );
+    progress("");
   }
 
   // nothing is being computed
@@ -353,7 +282,7 @@
     const most =
       Math.max(
         ...values.filter((y) => y < 3 * Math.min(...values) + 20),
-        mark?.epsilon ? 1.1 * mark.epsilon : 0,
+        1.1 * (mark.epsilon || 0),
       ) || 1;
     const high = 1.05 * most;
     const step =
@@ -361,7 +290,7 @@
         .map((m) => m * 10 ** Math.floor(Math.log10(most / 4)))
         .find((size) => most / size <= 6) || most;
     const heights = Array.from({ length: Math.floor(high / step) + 1 }, (_, n) => n * step);
-    const names = { exact: "exact", bound: lines.exact ? "Rényi DP" : "at most, from the table" };
+    const names = { exact: "the whole law", bound: "Rényi DP" };
     const colors = { exact: 0, bound: 1 };
     const marks = [],
       label = [];
@@ -377,10 +306,10 @@
       if (points.length)
         label.push(`${names[kind]}: from ${inWords(points[0])} down to ${inWords(points.at(-1))}`);
     }
-    if (mark && mark.delta >= 1e-12 && mark.delta <= 1e-2 && mark.epsilon !== null)
-      marks.push({ kind: "dots", x: mark.delta, y: mark.epsilon, color: colors[mark.kind] });
+    if (mark.delta >= 1e-12 && mark.delta <= 1e-2 && mark.epsilon !== null)
+      marks.push({ kind: "dots", x: mark.delta, y: mark.epsilon, color: colors.exact });
     const powers = [-12, -10, -8, -6, -4, -2].map((n) => [10 ** n, `1e${n}`]);
-    const x = { label: "δ", low: 1e-12, high: 1e-2, log: true, ticks: powers };
+    const x = { label: "δ", low: 1e-12, high: 2e-2, log: true, ticks: powers };
     const ticks = heights.map((value) => [value, String(Number(value.toPrecision(3)))]);
     const spec = {
       controls: [],
@@ -399,13 +328,24 @@
     arrange();
     asked++; // what Python still works on is overtaken
     rest();
-    clearTimeout(soon);
     const query = read();
-    box.classList.toggle("calculator-withdrawn", !query);
-    form.elements.exact.disabled = !python || !query;
-    if (!query) return withdraw();
-    first(query);
-    if (started) soon = setTimeout(() => compute(query), 400);
+    if (!query) return withdraw("No answer: a field that is marked needs another value.");
+    const known = KNOWN[address()];
+    if (known) {
+      show(known, "when this site was built");
+      showDetails(known, known.rows, known.curve);
+    } else if (python) {
+      if (python.state?.() !== "ready") withdraw("Python is starting; the answer comes then.");
+      compute(query);
+    } else withdraw("Only Python can tell.");
+  }
+
+  // the usual delta of a mechanism, unless somebody has chosen another
+  let usual = START.delta;
+  function chooseDelta() {
+    const { delta } = form.elements;
+    if (delta.value.trim() === usual) delta.value = mechanism().delta;
+    usual = mechanism().delta;
   }
 
   async function copy(text, button) {
@@ -421,6 +361,7 @@
     setTimeout(() => (button.textContent = before), 1500);
   }
 
+  form.elements.mechanism.addEventListener("input", chooseDelta);
   form.addEventListener("input", update);
   form.addEventListener("change", () => {
     if (read()) remember();
@@ -434,7 +375,6 @@
   });
   form.elements.stop.addEventListener("click", async () => {
     asked++;
-    started = false;
     rest("stopped");
     await python.stop();
   });
@@ -446,16 +386,31 @@
   );
   addEventListener("popstate", follow);
 
+  find("usual").addEventListener("click", (event) => {
+    if (!event.target.matches("a") || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    history.pushState(null, "", event.target.getAttribute("href"));
+    follow();
+    form.scrollIntoView({ block: "nearest" });
+  });
+
   async function findPython() {
     const found = await import(new URL(box.dataset.python, location.href)).catch(() => null);
     if (await found?.available) python = found;
-    form.elements.exact.disabled = !python || !read();
-    if (!python)
+    form.elements.compute.hidden = !python;
+    find("off").hidden = Boolean(python);
+    if (!python) {
       find("progress").textContent =
-        "This copy of the book has no Python in its pages: ask in a shell.";
+        "This copy of the book has no Python in its pages: other runs are answered in a shell.";
+      return;
+    }
+    if (KNOWN[address()])
+      startPython((text) => (find("progress").textContent = text)).catch((error) =>
+        rest(error.message),
+      );
+    else update();
   }
 
-  box.querySelector(".calculator-off").hidden = true;
   form.hidden = false;
   follow();
   findPython();

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import dpnotes as dp
-from evidence import holds, must_fail
+from dpnotes.chapters import in_practice
+from evidence import equal, holds, must_fail
 
 STATED = 1e-12  # of log x
 
@@ -77,3 +78,67 @@ def test_no_excess_is_rounded_away():
     for epsilon in (0.5, 1.0, 2.0):
         q = dp.calibrate(lambda q: dp.subsample(dp.gaussian(1.0), q).compose(100), epsilon, 1e-5)
         holds(dp.subsample(dp.gaussian(1.0), q).compose(100).delta(epsilon) <= 1e-5, q)
+
+
+@pytest.mark.parametrize("unit", [1e-7, 0.25, 60_000, 1e9])
+def test_the_unit_of_the_number_changes_neither_the_answer_nor_what_it_takes(unit):
+    """A batch size is a rate, percents are noise; 1 may be far from all that the family serves."""
+    asked = []
+
+    def family(x):
+        asked.append(x)
+        return mechanism(x / unit)
+
+    def release(s):
+        return dp.discrete_gaussian(sigma=5 * s, sensitivity=5)
+
+    def noise(s):
+        return dp.subsample(dp.gaussian(s), 0.01).compose(100)
+
+    def rate(q):
+        return dp.subsample(dp.gaussian(1.0), q).compose(1000)
+
+    for mechanism in (noise, rate, release):
+        asked.clear()
+        found = dp.calibrate(family, 1.0, 1e-5)
+        equal(found, unit * dp.calibrate(mechanism, 1.0, 1e-5), rtol=1e-11)
+        assert len(asked) < 120
+
+
+def test_at_delta_0_the_largest_losses_add_up():
+    laplace = dp.calibrate(lambda s: dp.laplace(s, sensitivity=21).compose(10), 3.0, 0.0)
+    equal(laplace, 70, rtol=1e-12)
+    equal(dp.calibrate(lambda e: dp.randomized_response(e).compose(7), 1.0, 0.0), 1 / 7, rtol=1e-12)
+    sampled = dp.calibrate(lambda b: dp.subsample(dp.laplace(b), 0.1).compose(7), 1.0, 0.0)
+    equal(sampled, 1 / np.log1p(np.expm1(1 / 7) / 0.1), rtol=1e-12)
+    steps = dp.calibrate(lambda k: dp.discrete_laplace(9.0).compose(k), 3.05, 0.0)
+    assert (steps, type(steps)) == (27, int)
+
+
+def test_whole_numbers_of_which_more_cost_less():
+    """Batches an epoch: the fewest that meet the target."""
+
+    def epoch(steps):
+        return in_practice.random_allocation(1.0, steps, cells=60)[1]
+
+    steps = dp.calibrate(epoch, 1.0, 1e-5)
+    assert type(steps) is int
+    assert epoch(steps).delta(1.0) <= 1e-5 < epoch(steps - 1).delta(1.0)
+
+
+REFUSED = [
+    (lambda s: dp.subsample(dp.gaussian(s), 0.01).compose(1000), 1e-4, 1e-9,
+     "as far as x = 9999.* not met, and beyond that family refuses: sigma of loss must be"),
+    (lambda q: dp.subsample(dp.gaussian(9.0), q), 5.0, 1e-5,
+     "as far as x = 1 it is met, .* rate must"),
+    (lambda k: dp.laplace(1.0).compose(k), 0.5, 1e-5, "as far as x = 1 it is not met.* k must be"),
+    (lambda s: dp.laplace(s, sensitivity=-1.0), 0.5, 1e-5, "^sensitivity must"),
+    (dp.gaussian, 1.0, 0.0, "^delta must be above 0"),
+    (dp.laplace, 0.0, 0.0, "^epsilon must be above 0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("family", "epsilon", "delta", "words"), REFUSED)
+def test_what_the_family_refuses_is_said(family, epsilon, delta, words):
+    with pytest.raises(ValueError, match=words):
+        dp.calibrate(family, epsilon, delta)

@@ -53,7 +53,8 @@ def test_the_command_line_equals_the_library(capsys):
     assert [found["low"], found["high"]] == list(run.epsilon_interval(1e-6))
     assert float(found["shown_low"]) <= found["low"] <= found["high"] <= float(found["shown_high"])
     text = said(capsys, "delta --scale 10 --steps 100 --epsilon 4")
-    assert text.startswith(f"delta = {dp.laplace(10.0).compose(100).delta(4.0):.10g} ")
+    high = questions.digits(dp.laplace(10.0).compose(100).delta(4.0), 10, np.ceil)
+    assert text.startswith(f"delta is at most {high} "), "its interval is 2e-6 wide"
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -213,20 +214,25 @@ BAD = [
     ("epsilon --sigma 1 --steps 1.5 --delta 1e-5", "steps"),
     ("epsilon --sigma 1 --steps 0 --delta 1e-5", "steps"),
     ("epsilon --sigma 1 --delta 7", "delta"),
-    ("epsilon --sigma 1", "--delta"),
+    ("epsilon --sigma 1", "delta must be given"),
     ("epsilon --delta 1e-5", "--sigma, --scale"),
     ("epsilon --sigma 1 --scale 1 --delta 1e-5", "--sigma and --scale"),
     ("epsilon --pure 0 --delta 1e-5", "epsilon"),
     ("epsilon --approximate 1 2 --delta 1e-5", "leak"),
-    ("delta --sigma 1", "--epsilon"),
+    ("delta --sigma 1", "epsilon must be given"),
     ("delta --sigma 1 --epsilon -1", "epsilon"),
     ("sigma --sigma 1 --epsilon 1 --delta 1e-5", "--sigma"),
-    ("scale --epsilon 1 --delta 0", "delta must be a number in (0, 1), got 0.0: at 0 Gaussian"),
+    ("sigma --epsilon 1 --delta 0", "delta must be a number in (0, 1), got 0.0: at 0 Gaussian"),
     ("sigma --epsilon 1 --delta 1", "every mechanism meets the target"),
     ("steps --sigma 1 --steps 3 --epsilon 1 --delta 1e-5", "--steps"),
     ("steps --sigma 0.5 --epsilon 0.3 --delta 1e-9", "steps"),
     ("epsilon --sigma 1 --delta 1e-5 --then", "--sigma, --scale"),
     ("epsilon --sigma 1 --delta 1e-5 --rows 0", "rows"),
+    ("epsilon --sigma 1 --batch 5 --delta 1e-5", "rows must be given where batch is"),
+    ("epsilon --sigma 1 --batch 5 --rows 4 --delta 1e-5", "batch"),
+    ("epsilon --sigma 1 --batch 5 --rate 0.1 --rows 9 --delta 1e-5", "together with rate"),
+    ("epsilon --sigma 1 --epochs 5 --rows 9 --delta 1e-5", "epochs"),
+    ("rate --sigma 1 --batch 5 --epsilon 1 --delta 1e-5", "--batch: rate is what is asked"),
     ("nonsense --sigma 1", "question"),
     ("epsilon --sig 1 --delta 1e-5", "--sig"),
 ]
@@ -393,6 +399,37 @@ def test_all_of_the_data_may_take_part_where_that_meets_the_target():
         asked([part], question="steps", epsilon=1e-3, delta=1e-9)
 
 
+def test_batches_and_epochs_become_rate_and_steps():
+    part = dict(mechanism="gaussian", sigma=1.1)
+    found = asked([dict(part, batch=512, epochs=20)], rows=50_000)
+    (made,) = found["parts"]
+    assert (made["rate"], made["steps"]) == (512 / 50_000, 20 * 98)
+    assert "rate 0.01024, 20 epochs are 1960 steps" in found["warnings"][0]
+    (made,) = asked([dict(part, rate=0.02, epochs=2.5)], rows=50_000)["parts"]
+    assert made["steps"] == 125
+
+
+def test_delta_is_0_for_pure_steps_unless_said():
+    found = questions.answers({"parts": [PURE]})
+    assert found["delta"] == 0.0 and found["answer"] == pytest.approx(100.0, rel=1e-12)
+    with pytest.raises(ValueError, match="^delta must be given"):
+        questions.answers({"parts": [PURE, WHOLE]})
+    with pytest.raises(ValueError, match="^delta must be given"):
+        questions.answers({"parts": [LEAKY]})
+
+
+@pytest.mark.parametrize("line, found", [("scale --steps 5", 5.0), ("each --steps 5", 0.2)])
+def test_pure_noise_for_a_pure_target(capsys, line, found):
+    printed = json.loads(said(capsys, f"{line} --epsilon 1 --json"))
+    assert printed["answer"] == pytest.approx(found, rel=1e-9)
+
+
+def test_what_is_not_sharp_is_called_an_upper_end(capsys, monkeypatch):
+    monkeypatch.setattr(questions, "SHARP", -1.0)  # as if no interval were sharp
+    text = said(capsys, "epsilon --sigma 1.1 --rate 0.01 --steps 10 --delta 1e-5")
+    assert text.startswith("epsilon is at most ") and " exact " not in text
+
+
 def test_which_remarks_apply():
     whole, sampled, pure = Part("gaussian", 1.0), Part("gaussian", 1.0, 0.5), Part("pure", 1.0)
 
@@ -407,7 +444,9 @@ def test_which_remarks_apply():
     assert said([sampled]) == [remarks[name] for name in ("poisson", "adjacency", "float")]
     assert said([pure], epsilon=10.0) == [] and "factor of 2.4e+04" in said([pure], 10.1)[0]
     assert "factor of 1e+304" in said([pure], 1e5)[0]
-    assert said([pure], delta=0.01, people=99) == [] and "1/100:" in said([pure], 1, 0.01, 100)[0]
+    assert said([pure], delta=1e-4, people=999) == []
+    assert said([pure], 1, 1.9e-5, 50_000)[0].startswith("δ is 0.95 times 1/50000. Choose a tenth")
+    assert "published in full" in said([pure], 1, 0.01, 100)[0]
 
 
 def test_what_a_line_is_read_as():

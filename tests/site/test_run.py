@@ -19,6 +19,7 @@ import test_calculator
 from test_site import AXE, NAMES, WIDE, Watched, lighten, violations
 
 import guards
+from calculator import query_of
 from dpnotes import calculator
 from machine import SITE, unable
 
@@ -305,7 +306,7 @@ def test_an_answer_to_an_assignment_is_checked_in_it(python):
 @pytest.mark.parametrize("asked", test_calculator.ASKED[1:4])
 def test_the_calculators_answer_in_it_is_that_of_this_process(python, asked):
     """Elsewhere this process's Python stands in for it: to 1e-11, and to all digits shown."""
-    query = test_calculator.query_of(asked)
+    query = query_of(asked)
     found = python.tab.evaluate(
         "(query) => python.call('dpnotes.calculator.answers', [query])", query
     )
