@@ -20,7 +20,9 @@ ORDERS = 1 + np.geomspace(0.02, 2000.0, 80)  # among which the best one is looke
 
 
 @checked
-def subsampled_gaussian(sigma: PositiveNumber, rate: ProbabilityNumber, alpha: Order):
+def subsampled_gaussian(
+    sigma: PositiveNumber, rate: ProbabilityNumber, alpha: Order
+) -> float | Array:
     """Rényi divergence of the Poisson-subsampled Gaussian at whole orders `alpha` >= 2, add/remove.
 
     The moment is sum_j C(alpha, j) rate^j (1-rate)^(alpha-j) exp(j(j-1)/(2 sigma^2))
@@ -66,7 +68,9 @@ def rdp_to_dp(alpha: OrderAboveOne, rdp: Nonnegative, delta: OpenProbability) ->
 
 
 @checked
-def rdp_to_dp_improved(alpha: OrderAboveOne, rdp: Nonnegative, delta: OpenProbability):
+def rdp_to_dp_improved(
+    alpha: OrderAboveOne, rdp: Nonnegative, delta: OpenProbability
+) -> float | Array:
     """epsilon from (alpha, rdp)-RDP by Canonne, Kamath & Steinke (2020, proposition 12).
 
     rdp + ln(1-1/alpha) - ln(alpha delta)/(alpha-1), and never below zero.

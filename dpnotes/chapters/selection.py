@@ -56,7 +56,9 @@ def exponential_law(
 
 
 @checked
-def noisy_max(scores: Scores, *, scale: PositiveNumber, noise: Noise = "laplace", rng: Generator):
+def noisy_max(
+    scores: Scores, *, scale: PositiveNumber, noise: Noise = "laplace", rng: Generator
+) -> int | Array:
     """Index of the largest of `scores` after independent noise of this `scale` on each.
 
     (s/scale)-DP for scores of spread s (F-3.9). `noise`: "laplace", "exponential" (the law of
@@ -229,7 +231,8 @@ def _laplace_law(gaps):
 
 def _databases(size, rows):
     """All ways to spread `rows` rows over `size` cells: counts (N, size)."""
-    columns, left = [], np.array([rows])
+    columns: list[Array] = []
+    left = np.array([rows])
     for _ in range(size - 1):
         ways = left + 1
         parent = np.repeat(np.arange(len(left)), ways)

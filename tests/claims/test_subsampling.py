@@ -126,7 +126,7 @@ def test_uniform_subsets_amplify_under_substitution(amplification, rng):
         rate, law = size / rows, partial(uniform_law, size=size)
         x, other = (1,) + (0,) * (rows - 1), (0,) * rows
         for epsilon, delta in ((0.01, 0.0), (0.7, 1e-3), (3.0, 0.2)):
-            p, q = attained(amplification, rate, epsilon, delta, x, other, law)
+            p, _q = attained(amplification, rate, epsilon, delta, x, other, law)
             equal(p, amplification_pair(epsilon, rate, delta)[0], atol=1e-16)
 
 

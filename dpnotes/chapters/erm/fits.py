@@ -79,7 +79,7 @@ def best_regularization(
     d = dimension
     spread = 2 * sqrt(d * (d + 1)) / epsilon
     if delta > 0:
-        spread = 2 * sqrt(d) * gaussian_sigma(epsilon, delta)
+        spread = 2 * sqrt(d) * float(gaussian_sigma(epsilon, delta))
     return spread / (n * radius)
 
 
@@ -121,7 +121,7 @@ def output_perturbation(
         noise = spherical_laplace(x.shape[1], scale, rng=rng)
         return PrivateFit(optimum + noise, epsilon, 0.0, scale, _pure_curve(epsilon))
     multiplier = _multiplier(epsilon, delta)
-    scale = multiplier * sensitivity
+    scale = float(multiplier * sensitivity)
     noise = rng.normal(0, scale, x.shape[1])
     return PrivateFit(optimum + noise, epsilon, delta, scale, partial(gaussian_delta, multiplier))
 
