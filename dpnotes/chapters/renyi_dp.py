@@ -31,7 +31,7 @@ def subsampled_gaussian(
     """
     if not ((alpha <= 1e6) & (alpha == np.floor(alpha)) & (alpha >= 2)).all():
         raise refusal("alpha", alpha, "a whole number from 2 to 10^6")
-    j = np.arange(2, alpha.max(initial=2) + 1)
+    j = np.arange(2, alpha.max() + 1)
     gains = j * (j - 1) / (2 * sigma**2)
     values = [_sampled_moment(gains[: int(a) - 1], rate) / (a - 1) for a in alpha.ravel()]
     return np.reshape(values, alpha.shape)
