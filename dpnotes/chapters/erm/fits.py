@@ -1,8 +1,9 @@
 """Private empirical risk minimisation: the fits, each with the privacy loss that it guarantees.
 
 Adjacency here is substitution: neighbours have the same number of rows n, which is public, and
-differ in one whole row (x_i, y_i). Rows must have ||x|| <= 1: the fits refuse longer ones, so call
-`clip_rows` first, always, and the refusal can never happen. Noise is drawn in floating point.
+differ in one whole row (x_i, y_i). Rows must be numbers, with ||x|| <= 1, and labels such as the
+loss knows. A refusal of a single row is no private answer: fill gaps by a public constant and call
+`clip_rows` first, always, and no refusal depends on what the rows say. Noise is floating point.
 """
 
 from __future__ import annotations
@@ -141,7 +142,7 @@ def objective_perturbation(
     X-objective-perturbation, for the logistic and the Huber loss: convex in the margin, slopes in
     [-1, 0]. b is spherical Laplace of scale ``scale``; if delta > 0, Gaussian with that standard
     deviation. One percent of epsilon pays for the solver (X-approximate-minimiser). ValueError if
-    regularization is too weak for epsilon. No refusal depends on what the rows say.
+    regularization is too weak for epsilon.
     """
     y = checked_labels(loss, x, y)
     if loss not in (logistic_loss, huber_loss):
