@@ -113,15 +113,17 @@ def _escaped(text):
 def _allowed(hint):
     """What a kind of parameter may be, in the words of its own refusal."""
     hint = next((one for one in typing.get_args(hint) if type(None) in typing.get_args(hint)), hint)
-    many = ", or an array of them" if "Buffer" in str(hint) else ""
+    arrays = "Buffer" in str(hint)
     if inspect.isclass(hint):
         return f"a {hint.__name__}"
-    for nothing in (float("nan"), object()):
+    for nothing in ([[2.0, 3.5]] if arrays else []) + [float("nan"), object()]:
         for check in getattr(hint, "__metadata__", ()):
             try:
                 check("it", nothing)
             except ValueError as error:
-                return re.sub(r"^it must (be|hold) |, got .*$", "", str(error)) + many
+                words = re.sub(r"^it must (be|hold) |, got .*$", "", str(error))
+                several = arrays and "array" not in words and words.startswith("a ")
+                return words + (", or an array of them" if several else "")
     return ""
 
 
