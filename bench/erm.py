@@ -106,7 +106,7 @@ def theirs(path):
     warnings.simplefilter("ignore")
     stored = np.load(path)
     splits = [[stored[f"{seed}-{part}"] for part in range(4)] for seed in range(SPLITS)]
-    n, d = splits[0][0].shape
+    _n, d = splits[0][0].shape
     found = {"as it comes": {}, "our ridge, no intercept": {}}
     for epsilon in (e for e, delta in BUDGETS if delta == 0):
         matched = {"C": epsilon / (2 * (d * (d + 1)) ** 0.5), "fit_intercept": False}

@@ -30,4 +30,16 @@ from .mechanisms import (
     to_grid,
 )  # fmt: skip
 
+__all__ = [
+    "PrivacyLoss", "approximate_max_divergence", "bounded_range", "calibrate", "clip_rows",
+    "density_laws", "discrete_gaussian", "discrete_gaussian_mechanism", "discrete_laplace",
+    "discrete_laplace_mechanism", "dominating_pair", "finite", "gaussian", "gaussian_delta",
+    "gaussian_mechanism", "gaussian_sigma", "hockey_stick", "kl", "laplace",
+    "laplace_mechanism", "max_divergence", "randomized_response",
+    "randomized_response_estimate", "randomized_response_mechanism", "rdp_to_dp",
+    "rdp_to_dp_improved", "rdp_to_dp_optimal", "renyi_divergence", "safe_sum", "subsample",
+    "subsample_substitution", "to_grid", "total_variation", "tradeoff", "zcdp_to_dp",
+    "zcdp_to_dp_improved",
+]  # fmt: skip
+
 __version__ = "0.1.0"

@@ -15,13 +15,15 @@ from collections.abc import Callable
 from functools import partial, wraps
 from inspect import Parameter, signature
 from math import inf
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_type_hints
 
 import numpy as np
-from numpy import ndarray as Array  # noqa: F401  (rooms take it from here)
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike as ArrayLike  # rooms take it from here
 
+Array = np.ndarray
 LEAST, MOST = 1e-100, 1e100
+P = ParamSpec("P")
+R = TypeVar("R")
 NOT_NUMBERS = (bytearray, memoryview)
 SHOWN = (int, float, complex, str, type(None))
 DATA = set(
@@ -38,7 +40,7 @@ def refusal(name, value, allowed):
     value = plain(value)
     found = f", got {value!r}" if isinstance(value, SHOWN) and name not in DATA else ""
     error = ValueError(f"{name} must be {allowed}{found}")
-    error.refused = name
+    vars(error)["refused"] = name
     return error
 
 
@@ -183,14 +185,14 @@ def choice(name, value, allowed):
     return value
 
 
-def instance(name, value, kind, words=None):
+def instance(name: str, value: Any, kind: Any, words: str | None = None) -> Any:
     """An object of a class; `words` say what that is."""
     if not isinstance(value, kind):
         raise refusal(name, value, words or f"a {kind.__name__}")
     return value
 
 
-def checked(call):
+def checked(call: Callable[P, R]) -> Callable[P, R]:
     """The function, with each argument checked as its annotation says.
 
     An annotation is a kind of those below, a class of `dpnotes` or `Anything`; what is annotated

@@ -36,7 +36,7 @@ def _integers(name, value):
     """Integers of any size, as an array: of objects where they do not fit into 64 bits."""
     found = as_array(value)
     kind = "none" if found is None else found.dtype.kind
-    if kind in "iu" or kind == "O" and found.size and all(type(v) is int for v in found.flat):
+    if kind in "iu" or (kind == "O" and found.size and all(type(v) is int for v in found.flat)):
         return found
     raise refusal(name, value, "an integer or an array of integers")
 
@@ -132,7 +132,9 @@ def discrete_laplace_mechanism(
 
 
 @checked
-def discrete_gaussian_mechanism(value: Integers, *, sigma: PositiveNumber = 1.0, rng: Generator):
+def discrete_gaussian_mechanism(
+    value: Integers, *, sigma: PositiveNumber = 1.0, rng: Generator
+) -> int | Array:
     """Add integer noise with P(z) proportional to exp(-z^2 / (2 sigma^2)), exactly.
 
     For an integer `value` (or array of them) of l2 sensitivity s: concentrated DP with rho =
@@ -172,7 +174,7 @@ def safe_sum(
     steps = to_grid(values, lower=lower, upper=upper, grid=grid)
     total = sum(np.ravel(steps).tolist())
     sensitivity = max(abs(least), abs(most), 1)
-    return float(grid) * discrete_laplace_mechanism(total, sensitivity, epsilon, rng=rng)
+    return float(grid * discrete_laplace_mechanism(total, sensitivity, epsilon, rng=rng))
 
 
 def _grid_ends(lower, upper, grid):

@@ -1,8 +1,10 @@
 """Sums and logarithms that lose no digits, Gauss-Legendre quadrature, and SciPy's functions, which
 are imported at the first call: importing SciPy takes longer than dpnotes does."""
 
+from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 
@@ -71,21 +73,28 @@ def log_ratio(p, q):
     return np.where(near, np.log1p(ratio), plain)
 
 
-def _later(module, name):
-    def function(*arguments, **options):
-        return getattr(import_module(module), name)(*arguments, **options)
+def _later(module: str, *names: str) -> Iterator[Callable[..., Any]]:
+    """Functions of a module that is imported when one of them is first called."""
 
-    return function
+    def function(name):
+        return lambda *arguments, **options: getattr(import_module(module), name)(
+            *arguments, **options
+        )
+
+    return map(function, names)
+
+
+(
+    betainccinv, betaincinv, erf, erfcx, erfinv, expit, gammaln, kl_div, log1p, log_ndtr,
+    log_softmax, logsumexp, ndtr, ndtri, softmax, xlog1py, xlogy,
+) = _later(
+    "scipy.special", "betainccinv", "betaincinv", "erf", "erfcx", "erfinv", "expit", "gammaln",
+    "kl_div", "log1p", "log_ndtr", "log_softmax", "logsumexp", "ndtr", "ndtri", "softmax",
+    "xlog1py", "xlogy",
+)  # fmt: skip
+cho_factor, cho_solve = _later("scipy.linalg", "cho_factor", "cho_solve")
 
 
 def log_binomial(n, k):
     """log of the number of subsets of k among n."""
-    gammaln = _later("scipy.special", "gammaln")
     return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
-
-
-def __getattr__(name):
-    """`from .numerics import ndtr` makes scipy.special.ndtr, or scipy.linalg.cho_factor."""
-    if name.startswith("__"):
-        raise AttributeError(name)
-    return _later("scipy.linalg" if name.startswith("cho_") else "scipy.special", name)

@@ -114,7 +114,7 @@ def _stack(drawn):
     if columns == 1 or None in places.values():
         return height
     at = {axes: (place.colspan.start, place.rowspan.start) for axes, place in places.items()}
-    order = sorted(places, key=at.get)
+    order = sorted(places, key=lambda axes: at[axes])
     rows = len(order) // columns
     grid = GridSpec(len(order), 1, figure=drawn)
     for number, axes in enumerate(order):
@@ -193,7 +193,7 @@ def _themed(svg):
 
 def _framed(svg, size, alt, mark, shared):
     """With its description, and ids that are unique on the page; shapes of letters are shared."""
-    width = re.search(r'width="([\d.]+)pt"', svg)[1]
+    width = svg.split('width="')[1].split("pt")[0]
     svg = re.sub(r'\s(width|height)="[\d.]+pt"', "", svg, count=2)
 
     def named(found):
@@ -209,7 +209,7 @@ def _framed(svg, size, alt, mark, shared):
 
 def _relative(path):
     """Points as steps from the one before, in whole tenths: half the weight of the same points."""
-    parts, here, start, before = [], (0, 0), (0, 0), ""
+    parts, here, start, before = [], [0, 0], [0, 0], ""
     for command, numbers in _COMMAND.findall(path[1]):
         if command == "z":  # back to where the last M stands
             parts.append("z")

@@ -136,7 +136,7 @@ def broken_links(pages):
     for page in pages:
         for link in dict.fromkeys(page.links + page.loads):
             parts = urlsplit(link)
-            if parts.scheme or parts.netloc or link.startswith("#") and len(link) < 2:
+            if parts.scheme or parts.netloc or (link.startswith("#") and len(link) < 2):
                 continue
             path = page.path.parent / unquote(parts.path) if parts.path else page.path
             target = path.resolve()

@@ -70,16 +70,17 @@ def words_of(doctree):
     return seen, folded
 
 
-def checked(page, evidence):
-    """(claims, tests) that belong to the page of this name."""
-    claims = [claim["id"] for claim in ledger.finished() if claim["page"] == page]
+def checked(pages):
+    """(claims, tests) that belong to the pages of these names; each test counts once."""
+    claims = [claim["id"] for claim in ledger.finished() if claim["page"] in pages]
+    evidence = ledger.evidence()
     tests = {record["test"] for name in claims for record in evidence.get(name, ())}
     return len(claims), len(tests)
 
 
 def page_rows(env):
     """One row a page in the book's order, then their sum."""
-    evidence, times, rows = ledger.evidence(), NbMetadataCollector.get_doc_data(env), []
+    times, rows = NbMetadataCollector.get_doc_data(env), []
     for name in ledger.chapters():
         docname = f"chapters/{name}"
         if docname not in env.found_docs:
@@ -87,10 +88,10 @@ def page_rows(env):
         doctree = env.get_doctree(docname)
         run = times.get(docname, {}).get("exec_data") or {}
         cells = len(cells_of(doctree)) if run else 0
-        facts = (run.get("runtime") or 0, cells, *words_of(doctree), *checked(name, evidence))
+        facts = (run.get("runtime") or 0, cells, *words_of(doctree), *checked([name]))
         rows.append((docname, *facts))
-    sums = [sum(column) for column in list(zip(*rows, strict=True))[1:]]
-    return [*rows, ("", *sums)]
+    sums = [sum(column) for column in list(zip(*rows, strict=True))[1:-2]]
+    return [*rows, ("", *sums, *checked(ledger.chapters()))]
 
 
 def page_table(app, docname):

@@ -77,7 +77,7 @@ def accepted(space, mutant, tests, seconds):
 
 def tried(space, mutant, tests, seconds):
     """Run a mutant and its tests; an exception where a test fails."""
-    sys.stdout = sys.stderr = open(os.devnull, "w")
+    sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (for good)
     size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (size + 2**30, size + 2**30))
     resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 1))

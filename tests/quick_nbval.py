@@ -9,8 +9,8 @@ from pathlib import Path
 import nbval.kernel
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "site"))
-import kernels  # noqa: E402
-import surroundings  # noqa: E402
+import kernels
+import surroundings
 
 surroundings.enter()
 nbval.kernel.pformat = repr

@@ -8,7 +8,7 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
-from wire import pack, receive, send, unpack  # noqa: E402
+from wire import pack, receive, send, unpack
 
 
 def limit(limits):

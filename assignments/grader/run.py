@@ -103,7 +103,7 @@ def supervised(context, *task):
 
 
 def grade(name, folder, out, masters_folder, limits, jobs=2, launcher=sandbox.Bubblewrap,
-          options=Options()):  # noqa: B008  # fmt: skip
+          options=Options()):  # fmt: skip
     """Mark a folder; what an earlier run has finished is taken over.
 
     With `options.part` only a part is marked and no table written: the last run, of the whole,

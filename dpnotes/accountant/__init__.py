@@ -18,3 +18,8 @@ from .calibrate import calibrate
 from .losses import discrete_gaussian, discrete_laplace, finite, gaussian, laplace
 from .losses import randomized_response, subsample, subsample_substitution
 from .privacy_loss import PrivacyLoss
+
+__all__ = [
+    "PrivacyLoss", "calibrate", "discrete_gaussian", "discrete_laplace", "finite", "gaussian",
+    "laplace", "randomized_response", "subsample", "subsample_substitution",
+]  # fmt: skip

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Self
+from typing import Self, overload
 
 import numpy as np
 
-from ..checks import Array, Count, Nonnegative, Order, Probability, checked, within
+from ..checks import Array, ArrayLike, Count, Nonnegative, Order, Probability, checked, within
 from .direction import Direction
 from .law import Finite, Gaussian, Step
 from .tradeoff import least_error
@@ -42,13 +42,13 @@ class PrivacyLoss:
         directions = [self._parts] if other == self._parts else [self._parts, other]
         return [Direction(parts) for parts in directions]
 
-    def __add__(self, other: Self) -> Self:
+    def __add__(self, other: PrivacyLoss) -> PrivacyLoss:
         """Both mechanisms, each with its own randomness."""
         if not isinstance(other, PrivacyLoss):
             return NotImplemented
         return PrivacyLoss(self._given + other._given)
 
-    def __radd__(self, zero: int) -> Self:
+    def __radd__(self, zero: int) -> PrivacyLoss:
         """0 + loss is the loss, so that ``sum`` adds up a list of losses."""
         return self if type(zero) is int and zero == 0 else NotImplemented
 
@@ -56,17 +56,35 @@ class PrivacyLoss:
     def compose(self, k: Count) -> Self:
         """The mechanism k times in a row (adaptively or not: the bound is the same). k >= 1, and
         at most 1e12 rounds in all."""
-        return PrivacyLoss([(step, k * times) for step, times in self._parts])
+        return type(self)([(step, k * times) for step, times in self._parts])
+
+    @overload
+    def delta(self, epsilon: float) -> float: ...
+
+    @overload
+    def delta(self, epsilon: ArrayLike) -> Array: ...
 
     @checked
     def delta(self, epsilon: Nonnegative) -> float | Array:
         """The least delta for which the mechanism is (epsilon, delta)-DP; epsilon >= 0."""
         return self._worse("delta", epsilon)[1]
 
+    @overload
+    def delta_interval(self, epsilon: float) -> tuple[float, float]: ...
+
+    @overload
+    def delta_interval(self, epsilon: ArrayLike) -> tuple[Array, Array]: ...
+
     @checked
     def delta_interval(self, epsilon: Nonnegative) -> tuple[float | Array, float | Array]:
         """(low, high) around delta(epsilon), under the error model of ``dpnotes.accountant``."""
         return self._worse("delta", epsilon)[::2]
+
+    @overload
+    def epsilon(self, delta: float) -> float: ...
+
+    @overload
+    def epsilon(self, delta: ArrayLike) -> Array: ...
 
     @checked
     def epsilon(self, delta: Probability) -> float | Array:
@@ -75,6 +93,12 @@ class PrivacyLoss:
         Infinite where no epsilon does (Gaussian noise at delta = 0, say).
         """
         return self._worse("epsilon", delta)[1]
+
+    @overload
+    def epsilon_interval(self, delta: float) -> tuple[float, float]: ...
+
+    @overload
+    def epsilon_interval(self, delta: ArrayLike) -> tuple[Array, Array]: ...
 
     @checked
     def epsilon_interval(self, delta: Probability) -> tuple[float | Array, float | Array]:
@@ -109,6 +133,12 @@ class PrivacyLoss:
         """log delta(epsilon) by the saddle point, for the searches of ``calibrate``."""
         return max(way.roughly(epsilon) for way in self._directions)
 
+    @overload
+    def renyi(self, alpha: float) -> float: ...
+
+    @overload
+    def renyi(self, alpha: ArrayLike) -> Array: ...
+
     @checked
     def renyi(self, alpha: Order) -> float | Array:
         """The Rényi divergence of order alpha >= 1, K(alpha-1)/(alpha-1) with K = log E exp(zL).
@@ -130,6 +160,12 @@ class PrivacyLoss:
         """The expected privacy loss: the Kullback-Leibler divergence, ``renyi(1)``."""
         return self.renyi(1.0)
 
+    @overload
+    def tradeoff(self, alpha: float) -> float: ...
+
+    @overload
+    def tradeoff(self, alpha: ArrayLike) -> Array: ...
+
     @checked
     def tradeoff(self, alpha: Probability) -> float | Array:
         """The least type-II error of any test of level alpha between the two laws, 0 <= alpha <= 1
@@ -147,7 +183,8 @@ class PrivacyLoss:
 
 def _merged(parts):
     """Equal steps counted together, Gaussians as one (mu^2 adds up), lossless steps left out."""
-    counts, squares = {}, 0.0
+    counts: dict[Step, int] = {}
+    squares = 0.0
     for step, k in parts:
         if step == NOTHING:
             continue

@@ -80,9 +80,9 @@ def _parser():
     parser.add_argument("question", choices=NAMES, metavar="question", help=", ".join(NAMES))
     which = parser.add_argument_group("the mechanism, one of these")
     for name, known in MECHANISMS.items():
-        two = dict(nargs=2, metavar=("EPSILON", "DELTA")) if name == "approximate" else {}
+        two, shown = (2, ("EPSILON", "DELTA")) if name == "approximate" else (None, "X")
         which.add_argument(
-            f"--{known.option}", type=_number, **{"metavar": "X", **two}, help=known.words
+            f"--{known.option}", type=_number, nargs=two, metavar=shown, help=known.words
         )
     how = parser.add_argument_group("how it is used")
     how.add_argument("--rate", type=_number, metavar="R", help="of Poisson sampling (1: all)")
@@ -126,7 +126,8 @@ def _part(found, parser, asked=None):
 
 def read(arguments):
     """The query that the arguments describe, and whether JSON is wanted."""
-    parser, groups = _parser(), [[]]
+    parser = _parser()
+    groups: list[list[str]] = [[]]
     for word in arguments:
         groups.append([]) if word == "--then" else groups[-1].append(word)
     first = parser.parse_args(groups[0])

@@ -104,7 +104,8 @@ def curve(query):
     """{delta, exact, renyi}: epsilon of the run against delta, exactly and by Renyi moments."""
     run = total([_part(given, "epsilon", first=False) for given in _parts(query)])
     exact, spent = run.epsilon(DELTAS), run.renyi(ORDERS)
-    bound = rdp_to_dp_improved(ORDERS[:, None], np.minimum(spent, 1e300)[:, None], DELTAS).min(0)
+    at_orders = rdp_to_dp_improved(ORDERS[:, None], np.minimum(spent, 1e300)[:, None], DELTAS)
+    bound = np.min(at_orders, axis=0)
     return {
         "delta": DELTAS.tolist(),
         "exact": [_number(e) for e in exact],
@@ -117,7 +118,7 @@ def digits(value, places=5, rounding=round):
     value = float(value)
     if not isfinite(value):
         return "infinite"
-    if value == 0 or value == floor(value) and value < 1e15:
+    if value == 0 or (value == floor(value) and value < 1e15):
         return f"{value:.0f}"
     shift = places - 1 - floor(log10(abs(value)))
     scaled = value * 10.0**shift if abs(shift) < 300 else inf

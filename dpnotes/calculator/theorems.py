@@ -77,7 +77,7 @@ class Case:
         delta = self.some_delta()
         if self.leaks:
             raise NotApplicable("a step that may leak everything has infinite Rényi divergences")
-        best = rdp_to_dp_improved(ORDERS, self.run.renyi(ORDERS), delta).argmin()
+        best = int(np.argmin(rdp_to_dp_improved(ORDERS, self.run.renyi(ORDERS), delta)))
         low, high = ORDERS[max(best - 1, 0)], ORDERS[min(best + 1, ORDERS.size - 1)]
         near = 1 + np.geomspace(low - 1, high - 1, 17)
         return near, self.run.renyi(near)
@@ -163,13 +163,19 @@ def moments(case):
     spent = sum(
         p.steps * subsampled_gaussian(p.parameter, p.rate, WHOLE_ORDERS) for p in case.parts
     )
-    return rdp_to_dp(WHOLE_ORDERS, spent, case.delta).min()
+    return np.min(rdp_to_dp(WHOLE_ORDERS, spent, case.delta))
+
+
+def renyi_improved(case):
+    """By the best order of the improved conversion."""
+    orders, spent = case.renyi
+    return np.min(rdp_to_dp_improved(orders, spent, case.delta))
 
 
 def renyi_optimal(case):
     """By the best order of the improved conversion, and the conversion that is best possible."""
     orders, spent = case.renyi
-    best = rdp_to_dp_improved(orders, spent, case.delta).argmin()
+    best = np.argmin(rdp_to_dp_improved(orders, spent, case.delta))
     return rdp_to_dp_optimal(orders[best], spent[best], case.delta)
 
 
@@ -214,7 +220,7 @@ THEOREMS = (  # name, claim, the page that proves it, what computes it, kind
     ("exact", "X-dominating-pair", "accounting", lambda c: c.run.epsilon(c.delta), "exact"),
     ("Rényi DP, optimal conversion", "A-rdp-to-dp", "renyi-dp", renyi_optimal, "bound"),
     ("Rényi DP, improved conversion", "A-rdp-to-dp", "renyi-dp",
-     lambda c: rdp_to_dp_improved(*c.renyi, c.delta).min(), "bound"),
+     renyi_improved, "bound"),
     ("moments accountant of 2016", "A-moments-accountant", "renyi-dp", moments, "bound"),
     ("zCDP", "U-zcdp-to-dp", "renyi-dp", zcdp, "bound"),
     ("textbook Gaussian formula", "F-3.22", "gaussian", classical, "bound"),
@@ -238,16 +244,16 @@ def table(parts, delta):
     """
     case, rows = Case(parts, delta), []
     for name, claim, page, compute, kind in THEOREMS:
-        row = dict(name=name, claim=claim, page=page, kind=kind)
+        row, found, why = dict(name=name, claim=claim, page=page, kind=kind), None, ""
         try:
-            found, why = float(compute(case)), ""
+            found = float(compute(case))
             if not np.isfinite(found):
-                found, why = None, "no finite ε at this δ"
+                raise NotApplicable("no finite ε at this δ")
         except NotApplicable as reason:
             found, why = None, str(reason)
         except ValueError as error:
             if not hasattr(error, "refused"):
                 raise
-            found, why = None, f"not computed: {error}"  # outside of what a function serves
+            why = f"not computed: {error}"  # outside of what a function serves
         rows.append({**row, "epsilon": found, "why": why})
     return rows

@@ -39,7 +39,9 @@ def stability_for_error(tau: Positive, m: Counts, delta: OpenProbability) -> flo
 
 
 @checked
-def sample_size_for_error(tau: Positive, rate: Nonnegative, delta: OpenProbability):
+def sample_size_for_error(
+    tau: Positive, rate: Nonnegative, delta: OpenProbability
+) -> float | Array:
     """Least number m of rows for `stability_for_error` rate/m, as a float.
 
     `rate`: k/(sqrt(2 pi) sigma) for k Gaussian answers added up (S-m-tv), sqrt(k) for k if they are

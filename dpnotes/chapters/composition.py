@@ -100,11 +100,13 @@ def advanced_heterogeneous(epsilons: Nonnegative, delta_prime: PositiveProbabili
     epsilons = np.atleast_1d(epsilons)
     log_inverse = -np.log(delta_prime)
     width = np.sqrt(2 * log_inverse) * np.linalg.norm(epsilons)
-    return kl_from_pure(epsilons).sum() + width
+    return np.sum(kl_from_pure(epsilons)) + width
 
 
 @checked
-def per_query_epsilon(epsilon: Nonnegative, k: Counts, delta_prime: PositiveProbability):
+def per_query_epsilon(
+    epsilon: Nonnegative, k: Counts, delta_prime: PositiveProbability
+) -> float | Array:
     """Largest x with k x^2/2 + x sqrt(2k ln(1/delta')) <= epsilon: the budget of one of k queries.
 
     From A-advanced-pure, solved for x.
@@ -120,7 +122,7 @@ def round_epsilon(epsilon: PositiveNumber, count: Count, delta: ProbabilityNumbe
     """Budget of one of so many rounds that are (epsilon, delta)-DP together: by basic composition,
     or by advanced composition where delta > 0 and that gives more."""
     by_advanced = per_query_epsilon(epsilon, count, delta) if delta else 0.0
-    return max(epsilon / count, by_advanced)
+    return max(epsilon / count, float(by_advanced))
 
 
 @checked

@@ -42,7 +42,9 @@ def gaussian_delta(sigma: Positive, epsilon: Real, sensitivity: Positive = 1.0) 
 
 
 @checked
-def gaussian_sigma(epsilon: Nonnegative, delta: OpenProbability, sensitivity: Positive = 1.0):
+def gaussian_sigma(
+    epsilon: Nonnegative, delta: OpenProbability, sensitivity: Positive = 1.0
+) -> float | Array:
     """The least sigma that is (epsilon, delta)-DP, to rounding; epsilon >= 0, 0 < delta < 1.
 
     Newton on ln delta against ln mu, whose slope is mu phi(t)/delta, from the larger of two lower
@@ -64,13 +66,17 @@ def gaussian_sigma(epsilon: Nonnegative, delta: OpenProbability, sensitivity: Po
 
 
 @checked
-def sigma_tail(epsilon: Positive, delta: OpenProbability, sensitivity: Positive = 1.0):
+def sigma_tail(
+    epsilon: Positive, delta: OpenProbability, sensitivity: Positive = 1.0
+) -> float | Array:
     """The least sigma with P(L > epsilon) <= delta: all that a tail bound (T-1) can ever give."""
     return sensitivity * _least_sigma(-ndtri(delta), epsilon)
 
 
 @checked
-def sigma_classical(epsilon: Positive, delta: PositiveProbability, sensitivity: Positive = 1.0):
+def sigma_classical(
+    epsilon: Positive, delta: PositiveProbability, sensitivity: Positive = 1.0
+) -> float | Array:
     """sqrt(2 ln(1.25/delta))/epsilon, times the sensitivity (F-3.22, U-classical-gaussian).
 
     Refuses epsilon > 2 ln(5/2) (CLASSICAL_LIMIT), up to where it is proved for every delta in

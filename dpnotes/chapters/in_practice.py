@@ -140,7 +140,7 @@ def _differences(below, above):
     return np.where(np.append(above, 0.0) < 0.5, right, left)
 
 
-def _merged(edges, q, p, lost):
+def _merged(_, q, p, lost):
     """Each cell becomes one outcome: the ratio is replaced by its mean over the cell."""
     seen = q > 0
     return _Ratio(p[seen] / q[seen], q[seen], lost + p[~seen].sum())

@@ -20,7 +20,9 @@ ORDERS = 1 + np.geomspace(0.02, 2000.0, 80)  # among which the best one is looke
 
 
 @checked
-def subsampled_gaussian(sigma: PositiveNumber, rate: ProbabilityNumber, alpha: Order):
+def subsampled_gaussian(
+    sigma: PositiveNumber, rate: ProbabilityNumber, alpha: Order
+) -> float | Array:
     """Rényi divergence of the Poisson-subsampled Gaussian at whole orders `alpha` >= 2, add/remove.
 
     The moment is sum_j C(alpha, j) rate^j (1-rate)^(alpha-j) exp(j(j-1)/(2 sigma^2))
@@ -29,18 +31,34 @@ def subsampled_gaussian(sigma: PositiveNumber, rate: ProbabilityNumber, alpha: O
     """
     if not ((alpha <= 1e6) & (alpha == np.floor(alpha)) & (alpha >= 2)).all():
         raise refusal("alpha", alpha, "a whole number from 2 to 10^6")
-    values = [_subsampled_moment(sigma, rate, int(a)) / (a - 1) for a in alpha.ravel()]
+    j = np.arange(2, alpha.max() + 1)
+    gains = j * (j - 1) / (2 * sigma**2)
+    values = [_sampled_moment(gains[: int(a) - 1], rate) / (a - 1) for a in alpha.ravel()]
     return np.reshape(values, alpha.shape)
 
 
-def _subsampled_moment(sigma, rate, alpha):
-    """log of the alpha-th moment of p/q, from the terms j >= 2 of its excess over one."""
+@checked
+def sampled_curve(curve: Nonnegative, rate: ProbabilityNumber) -> Array:
+    """Bounds on the Rényi divergences of a Poisson-sampled step, at whole orders, add/remove.
+
+    `curve`: those of the step on all of the data, at the orders 2, 3, ...; returned at the same
+    orders (X-renyi-poisson, which says for which noise this bounds both directions).
+    """
+    orders = np.arange(2, np.size(curve) + 2)
+    gains = np.ravel(curve) * (orders - 1)
+    return np.array([_sampled_moment(gains[: a - 1], rate) / (a - 1) for a in orders])
+
+
+def _sampled_moment(gains, rate):
+    """log of the moment of p/q at the last of the orders j = 2, 3, ..., from `gains`, the logs
+    of the moments of the step on all of the data: from the terms of its excess over one."""
     if rate in (0.0, 1.0):
-        return rate * alpha * (alpha - 1) / (2 * sigma**2)
+        return rate * gains[-1]
+    alpha = len(gains) + 1
     j = np.arange(2, alpha + 1)
-    gain = j * (j - 1) / (2 * sigma**2)
     terms = log_binomial(alpha, j) + j * np.log(rate) + (alpha - j) * log1p(-rate)
-    return float(np.logaddexp(0, logsumexp(terms + gain + np.log(-np.expm1(-gain)))))
+    with np.errstate(divide="ignore"):  # a gain of 0 adds nothing
+        return float(np.logaddexp(0, logsumexp(terms + gains + np.log(-np.expm1(-gains)))))
 
 
 @checked
@@ -50,7 +68,9 @@ def rdp_to_dp(alpha: OrderAboveOne, rdp: Nonnegative, delta: OpenProbability) ->
 
 
 @checked
-def rdp_to_dp_improved(alpha: OrderAboveOne, rdp: Nonnegative, delta: OpenProbability):
+def rdp_to_dp_improved(
+    alpha: OrderAboveOne, rdp: Nonnegative, delta: OpenProbability
+) -> float | Array:
     """epsilon from (alpha, rdp)-RDP by Canonne, Kamath & Steinke (2020, proposition 12).
 
     rdp + ln(1-1/alpha) - ln(alpha delta)/(alpha-1), and never below zero.

@@ -15,9 +15,10 @@ from typing import Annotated
 
 import numpy as np
 
+from ..mechanisms import Data
 from ..numerics import gauss, log_binomial, matrix_product, softmax
 from ..checks import (
-    Array, ArrayLike, Count, Generator, PositiveNumber, PositiveProbability, Real, RealNumber,
+    Array, ArrayLike, Count, Generator, PositiveNumber, PositiveProbability, RealNumber,
     Vector, also, array, checked, choice, count, probability, real, refusal,
 )  # fmt: skip
 
@@ -56,7 +57,9 @@ def exponential_law(
 
 
 @checked
-def noisy_max(scores: Scores, *, scale: PositiveNumber, noise: Noise = "laplace", rng: Generator):
+def noisy_max(
+    scores: Scores, *, scale: PositiveNumber, noise: Noise = "laplace", rng: Generator
+) -> int | Array:
     """Index of the largest of `scores` after independent noise of this `scale` on each.
 
     (s/scale)-DP for scores of spread s (F-3.9). `noise`: "laplace", "exponential" (the law of
@@ -89,8 +92,9 @@ def permute_and_flip(
 ) -> int | Array:
     """Visit the candidates in random order; stop at r with probability exp(epsilon g/(2 sens.)).
 
-    g = utility[r] - max utility. As private as `exponential`, and never worse
-    (X-permute-and-flip; McKenna and Sheldon 2020).
+    g = utility[r] - max utility. The same epsilon as `exponential`; for one choice its expected
+    utility is never lower. Over many choices `exponential` can cost less: its losses lie in one
+    interval of length epsilon, these do not (X-permute-and-flip; McKenna and Sheldon 2020).
     """
     gaps = _gaps(utility, 2 * sensitivity / epsilon)
     heads = np.log1p(-rng.random(gaps.shape)) <= gaps  # always where gaps = 0
@@ -108,16 +112,18 @@ def permute_and_flip_law(
 
 @checked
 def private_median(
-    values: Real, *, epsilon: PositiveNumber, lower: RealNumber, upper: RealNumber, rng: Generator
+    values: Data, *, epsilon: PositiveNumber, lower: RealNumber, upper: RealNumber, rng: Generator
 ) -> float:
     """A number of the public interval [lower, upper] near the median, epsilon-DP.
 
     X-private-median: the exponential mechanism with utility -|#{x_i <= t} - n/2|, of sensitivity 1
-    under replace. Its density is constant between neighbouring data. Values outside are clipped.
+    under replace. Its density is constant between neighbouring data, so many equal values do not
+    attract it. Values outside are clipped; NaN counts as `lower`, since a refusal would reveal it.
     """
     if not lower < upper:
         raise refusal("upper", upper, "a number above lower")
-    knots = np.sort(np.clip(np.ravel(values), lower, upper))
+    known = np.where(np.isnan(values), lower, values)
+    knots = np.sort(np.clip(np.ravel(known), lower, upper))
     knots = np.concatenate([[lower], knots, [upper]])
     n, width = len(knots) - 2, np.diff(knots)
     with np.errstate(divide="ignore"):
@@ -156,7 +162,9 @@ def small_db_law(
         raise refusal("rows", rows, "few enough to list all databases")
     databases, error = _databases(size, rows) / rows, 0.0
     for query in queries:
-        error = np.maximum(error, np.abs(matrix_product(databases, query) - query @ histogram / n))
+        error = np.maximum(
+            error, np.abs(matrix_product(databases, query) - matrix_product(query, histogram) / n)
+        )
     return databases, exponential_law(-error, 1 / n, epsilon)
 
 
@@ -229,7 +237,8 @@ def _laplace_law(gaps):
 
 def _databases(size, rows):
     """All ways to spread `rows` rows over `size` cells: counts (N, size)."""
-    columns, left = [], np.array([rows])
+    columns: list[Array] = []
+    left = np.array([rows])
     for _ in range(size - 1):
         ways = left + 1
         parent = np.repeat(np.arange(len(left)), ways)

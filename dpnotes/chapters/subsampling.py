@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -44,7 +44,9 @@ Rows = Annotated[Sequence, _rows]
 
 
 @checked
-def amplification(epsilon: Nonnegative, rate: Probability, delta: Probability = 0.0):
+def amplification(
+    epsilon: Nonnegative, rate: Probability, delta: Probability = 0.0
+) -> tuple[float | Array, float | Array]:
     """(ln(1 + rate (e^epsilon - 1)), rate delta): what subsampling makes of (epsilon, delta)-DP.
 
     T-19: uniform subsets, substitution. X-poisson-amplification: Poisson sampling, add/remove.
@@ -71,7 +73,7 @@ def minibatch_epsilon(
 @checked
 def poisson_subsample_law(mechanism: Function, data: Rows, rate: ProbabilityNumber) -> Array:
     """The law of mechanism(random part of the rows), each row in it independently with `rate`."""
-    total = 0.0
+    total: Any = 0.0
     for taken in product((0, 1), repeat=len(data)):
         weight = rate ** sum(taken) * (1 - rate) ** (len(data) - sum(taken))
         rows = tuple(row for row, t in zip(data, taken, strict=True) if t)
@@ -106,7 +108,7 @@ def subsampled_dominating_pair(
     inf, e', 0, -e', -inf with e' the amplified epsilon.
     """
     p, _ = dominating_pair(epsilon, delta)
-    bound, leak = amplification(epsilon, rate, delta)
+    _bound, leak = amplification(epsilon, rate, delta)
     low = p[2]
     high = low + rate * (p[1] - p[2])  # e^bound * low
     none = (1 - rate) * (p[0] + p[1] - p[2])

@@ -256,10 +256,7 @@ def finite(value):
 def find(name):
     """A function of the page's namespace, or of a module, by its dotted name."""
     head, *rest = name.split(".")
-    if head in namespace:
-        found = namespace[head]
-    else:
-        found = importlib.import_module(head)
+    found = namespace[head] if head in namespace else importlib.import_module(head)
     for place, part in enumerate(rest):
         if not hasattr(found, part):
             importlib.import_module(".".join([head, *rest[: place + 1]]))

@@ -257,6 +257,22 @@ def test_the_slips_on_the_way_to_the_noise():
         f"$k = 1$, $\\sigma = 0.9$: $2\\eta m + 1 = {2 * part + 1:.3f}$ exceeds "
         f"$3\\eta m = {3 * part:.3f}$, though $\\sigma < 1$",
     )
+    asked = np.array([adaptive.sample_size_for_error(0.1, k / ROOT / 0.05, d) for d in (0.1, 1e-9)])
+    enough = k / (0.1 * np.sqrt(asked)) / 0.05  # the headline's sigma over the one that is enough
+    holds(enough[1] < enough[0] / 2.5)
+    slip(
+        "S-sigma-tv",
+        "ten queries, error 0.1: $k/(\\tau\\sqrt m)$ over the noise that is enough is "
+        f"{enough[0]:.2f} at $\\delta = 0.1$ and {enough[1]:.2f} at $10^{{-9}}$",
+    )
+    bias = adaptive.vote_bias(100)
+    holds(np.array(bias > 0.03))
+    slip(
+        "S-sigma-tv",
+        "$\\sigma = 0$ is in $O(\\dots)$: exact answers about 100 rows of coin tosses let "
+        f"each feature's vote look {bias:.3f} better than it is; a thousand such votes are "
+        f"together right for {adaptive.vote_accuracy(100, 1000):.0%} of the rows",
+    )
     big = np.arange(3, 200)  # with three queries or more, sigma < 1 is enough for the merge
     at_most(1.0, big / ROOT)
 

@@ -38,6 +38,13 @@ def test_the_slips_on_the_way_to_the_privacy():
         f"{before:.3f}, the third, which should be above it, {printed:.3f}; with "
         f"$3\\varepsilon\\sqrt k\\,m$ it is {right:.3f}",
     )
+    little = 1e-5 * np.sqrt(100) * 1000  # alpha m
+    holds(np.array(2 * little + 1 > 3 * little))
+    slip(
+        "S-adaptive-dp",
+        f"$\\varepsilon = 10^{{-5}}$, $k = 100$, $m = 1000$: $2\\alpha m + 1$ is "
+        f"{2 * little + 1:.1f}, not below $3\\alpha m = {3 * little:.1f}$",
+    )
 
 
 @claim(

@@ -129,6 +129,15 @@ def test_zero_one_and_its_surrogates(factor, rng):
         f"on 1,000 rows with coin-flip labels θ = 0 has a printed loss of 0, the fitted θ one of "
         f"{mistakes}; with ≤ the loss of θ = 0 is 1,000",
     )
+    rows, sides = np.array([1.0, 2.0]), np.array([1.0, -1.0])
+    through = min(erm.zero_one_loss.value(slope * rows, sides).sum() for slope in (-1.0, 0.0, 1.0))
+    shifted = erm.zero_one_loss.value(1.5 - rows, sides).sum()
+    equal([through, shifted], [1.0, 0.0])
+    slip(
+        "A-svm",
+        "x = 1 with label 1 and x = 2 with label -1: without an offset every θ mistakes one of "
+        "them, with θ = -1 and b = 1.5 none is mistaken",
+    )
 
 
 @claim("A-geometric-median", of=0.0, wrong=[0.05])

@@ -339,6 +339,17 @@ def test_gaussian_tails_end_below_laplaces_everywhere():
     )
 
 
+@claim("U-laplace-vs-gauss", of=4.0, wrong=[2.0])
+def test_the_two_meanings_of_the_second_place_differ(sigma):
+    right, misread = (dp.gaussian(s).epsilon(1e-5) for s in (4.0, 2.0))
+    equal(dp.gaussian_sigma(right, 1e-5), sigma)
+    slip(
+        "U-laplace-vs-gauss",
+        f"noise N(0, 4) of sensitivity 1, delta = 1e-5: eps = {right:.3f} if 4 is the standard "
+        f"deviation, {misread:.3f} if it is the variance",
+    )
+
+
 def break_even(epsilon, delta):
     return epsilon * dp.gaussian_sigma(epsilon, delta) / np.sqrt(2)
 

@@ -1,5 +1,6 @@
 """The claims of the chapter `query-release`."""
 
+from dataclasses import replace
 from itertools import product
 from math import comb
 
@@ -34,7 +35,7 @@ def neighbours(rng, length):
     "F-svt",
     of=release.sparse_epsilon,
     wrong=[
-        lambda noise: release.sparse_epsilon(noise._replace(query_scale=4.0)) / 2,
+        lambda noise: release.sparse_epsilon(replace(noise, query_scale=4.0)) / 2,
         lambda noise: release.sparse_epsilon(noise) - 1 / noise.threshold_scale,
     ],
 )
@@ -85,10 +86,10 @@ def test_the_samplers_have_the_exact_laws():
     variants = [v for v in release.lyu_variants(1.5, 2).values() if not v.shows_answer]
     for noise in [*variants, release.sparse_rounds(2.0, 2, 1e-6)]:
         check(noise, noise)
-        must_fail(check, noise, noise._replace(threshold_scale=3 * noise.threshold_scale))
+        must_fail(check, noise, replace(noise, threshold_scale=3 * noise.threshold_scale))
     two = release.sparse_rounds(1.5, 2)
     for refresh in (None, 1.3 * two.refresh_scale):
-        must_fail(check, two, two._replace(refresh_scale=refresh))
+        must_fail(check, two, replace(two, refresh_scale=refresh))
 
 
 def sparse_accuracy(noise, k, beta):
@@ -145,9 +146,9 @@ def test_what_the_six_variants_keep_of_their_promise():
             loss.append(p - q)
         at_most(least, loss, rtol=1e-9)
 
-    no_bound(third._replace(count=1), (m - 1) / 4)  # b = 2c/epsilon = 4
+    no_bound(replace(third, count=1), (m - 1) / 4)  # b = 2c/epsilon = 4
     no_bound(sixth, m / 2)  # b = 2/epsilon
-    must_fail(no_bound, first._replace(count=100), m / 2)
+    must_fail(no_bound, replace(first, count=100), m / 2)
     p, q = (release.sparse_log_law(fifth, z, [0.0, 1.0]) for z in ([0.0, 1.0], [1.0, 0.0]))
     equal(np.exp(p), (1 - np.exp(-0.5)) / 2)  # 0 < rho <= 1
     holds(q == -np.inf)

@@ -126,7 +126,7 @@ def test_uniform_subsets_amplify_under_substitution(amplification, rng):
         rate, law = size / rows, partial(uniform_law, size=size)
         x, other = (1,) + (0,) * (rows - 1), (0,) * rows
         for epsilon, delta in ((0.01, 0.0), (0.7, 1e-3), (3.0, 0.2)):
-            p, q = attained(amplification, rate, epsilon, delta, x, other, law)
+            p, _q = attained(amplification, rate, epsilon, delta, x, other, law)
             equal(p, amplification_pair(epsilon, rate, delta)[0], atol=1e-16)
 
 
@@ -237,6 +237,38 @@ def test_poisson_sampling_amplifies_under_add_remove(amplification, rng):
             attained(amplification, rate, epsilon, delta, (1, 0, 0), (0, 0), law)
 
 
+@claim(
+    "X-own-rates",
+    of=lambda own, others: own,
+    wrong=[lambda own, others: others.min(), lambda own, others: (own + others.sum()) / 4],
+)
+def test_a_row_is_protected_by_its_own_rate(rate, rng):
+    """Four rows, each of its own kind and rate; the first one leaves."""
+    subsets = [s for k in range(5) for s in combinations(range(4), k)]
+    for _ in range(40):
+        rates = rng.uniform(0.02, 0.9, 4)
+        kept = {
+            s: np.prod(np.where(np.isin(range(1, 4), s), rates[1:], 1 - rates[1:])) for s in subsets
+        }
+        table = random_table(rng, subsets, count=25)
+        apart = [(table[(0, *s)], table[s]) for s in subsets if 0 not in s]
+        pure = np.max(
+            [dp.max_divergence(*pair[::way]) for pair in apart for way in (1, -1)], axis=0
+        )
+        without = sum(kept[s] * table[s] for s in subsets if 0 not in s)
+        joined = sum(kept[s] * table[(0, *s)] for s in subsets if 0 not in s)
+        whole = rates[0] * joined + (1 - rates[0]) * without
+        bound = subsampling.amplification(pure, rate(rates[0], rates[1:]))[0]
+        at_most(dp.max_divergence(whole, without), bound)
+        at_most(dp.max_divergence(without, whole), bound)
+        # attained by a coin that looks for the row, and by steps with Gaussian noise
+        p, q = dp.dominating_pair(1.0)
+        found = dp.max_divergence(rates[0] * p + (1 - rates[0]) * q, q)
+        equal(found, subsampling.amplification(1.0, rate(rates[0], rates[1:]))[0])
+    small, large = (dp.subsample(dp.gaussian(1.3), r).compose(20) for r in (0.1, 0.2))
+    at_most(small.delta(np.arange(4.0)), large.delta(np.arange(4.0)))
+
+
 def test_sampling_with_replacement():
     """The bound of the exercise, attained by the mechanism that counts how often a row is drawn."""
 
@@ -314,6 +346,15 @@ def test_the_counterexample_to_the_printed_minibatches():
         printed = printed_minibatches(epsilon, rate, 1, beta)
         run = dp.finite(*amplification_pair(epsilon, rate)).compose(n)
         exact, delta = run.epsilon(beta), run.delta(printed)
+        with mpmath.workdps(60):  # again, from a binomial law
+            other = 1 / (1 + mpmath.exp(epsilon))
+            likely = other + mpmath.mpf(rate) * mpmath.expm1(epsilon) * other
+            p, q = (
+                [mpmath.binomial(n, i) * c**i * (1 - c) ** (n - i) for i in range(n + 1)]
+                for c in (likely, other)
+            )
+            excess = (a - mpmath.exp(printed) * b for a, b in zip(p, q, strict=True))
+            equal(delta, float(sum(max(0, gap) for gap in excess)), rtol=1e-9)
         assert exact > printed and delta > beta
         slip(
             "T-19-minibatch",
@@ -456,6 +497,25 @@ def test_dp_sgd_draws_what_it_says_and_costs_what_it_is_charged(rng):
     same_draws(trained, stated, (0.3, 1.5, 3), seeds=30)
     for wrong in ((0.315, 1.5, 3), (0.3, 1.515, 3), (0.3, 1.5, 4)):
         must_fail(same_draws, trained, stated, wrong)
+
+
+@claim("T-dpsgd", of=lambda rate: rate, wrong=[lambda rate: 1.001 * rate])
+def test_the_loss_of_a_run_agrees_with_dp_accounting(rate):
+    import dp_accounting
+    from dp_accounting.pld import PLDAccountant
+
+    run = subsampling.dp_sgd(
+        np.zeros((0, 2)), [], np.zeros(2), rate=rate(0.25), sigma=9.48, steps=100, batch_size=1,
+        learning_rate=1, gradient_sum=subsampling.logistic_clipped_sum,
+        rng=np.random.default_rng(1),
+    )  # fmt: skip
+    step = dp_accounting.PoissonSampledDpEvent(0.25, dp_accounting.GaussianDpEvent(9.48))
+    theirs = PLDAccountant().compose(dp_accounting.SelfComposedDpEvent(step, 100))
+    for delta in (1e-3, 1e-5, 1e-8):
+        upper = theirs.get_epsilon(delta)  # rounded up, to its grid of 1e-4
+        ours = run.loss.epsilon(delta)
+        at_most(ours, upper)
+        equal(ours, upper, rtol=5e-4)
 
 
 @claim("T-dpsgd")

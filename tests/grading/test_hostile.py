@@ -192,7 +192,7 @@ def test_names_of_public_tests_can_be_plotted(run):
 
 
 def test_grades_table(run, master):
-    results, expected, out, _ = run
+    _results, expected, out, _ = run
     with open(out / "grades.csv", newline="", encoding="utf-8") as file:
         rows = {row["student"]: row for row in csv.DictReader(file)}
     assert len(rows) == len(expected), "and nobody's flags are without end"

@@ -24,9 +24,9 @@ def test_given_cells_that_fail_are_not_the_students_fault(fonts):
     last_words = "import os\nos.write(2, b'why')\nos._exit(1)"
     missing = (["import no_such_module"], "ModuleNotFoundError")
     for given, why in (missing, ([last_words], "why"), ([last_words, "x = 1"], "by itself why")):
-        with session(given, fonts) as broken:
-            with pytest.raises(sandbox.SandboxError, match=f"that are given don't run.*{why}"):
-                broken.run("x = 1")
+        refusal = pytest.raises(sandbox.SandboxError, match=f"that are given don't run.*{why}")
+        with session(given, fonts) as broken, refusal:
+            broken.run("x = 1")
 
 
 def test_a_process_that_forks_answers_once(fonts):

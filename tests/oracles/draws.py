@@ -66,7 +66,7 @@ class Drawn:
         p, q = (np.round(x / x.sum(), digits) for x in (p, q))
         p[0] += 1 - p.sum()
         q[0] += 1 - q.sum()
-        if min(p.min(), q.min()) < 0 or not leaky and min(p.min(), q.min()) == 0:
+        if min(p.min(), q.min()) < 0 or (not leaky and min(p.min(), q.min()) == 0):
             return self.law(leaky)
         return tuple(p.tolist()), tuple(q.tolist())
 

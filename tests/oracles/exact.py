@@ -27,7 +27,7 @@ def terms(parts):
     """How many terms the exact sum has; inf where another kind of step takes part."""
     total = 1
     for part in parts:
-        if not (part.is_plain("laplace") or part.counted and part.k < 10_000):
+        if not (part.is_plain("laplace") or (part.counted and part.k < 10_000)):
             return inf
         size = len(finite_law(part, 1)) if part.counted else 2
         total *= comb(part.k + size - 1, size - 1)

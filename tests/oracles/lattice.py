@@ -6,6 +6,7 @@ half of the last, must raise it less and less: twice the last difference is the 
 one common lattice stay where they are. Sums of tilted masses, in 80-bit arithmetic.
 """
 
+import itertools
 from dataclasses import replace
 from functools import lru_cache
 from math import ceil, floor, inf, sqrt
@@ -53,7 +54,7 @@ def gap(parts, way):
     found = []
     for part in parts:
         losses = sorted((loss for loss, _ in finite_losses(part, way)[0]), key=float)
-        found += [b - a for a, b in zip(losses, losses[1:], strict=False)]
+        found += [b - a for a, b in itertools.pairwise(losses)]
     if not found or any(abs(float(x / found[0]) - 1) > 1e-14 for x in found):
         return None
     return found[0].mid()

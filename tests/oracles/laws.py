@@ -4,6 +4,7 @@ A law is given in one `way`: 1 is the person's law p first, -1 the pair exchange
 of python-flint: they carry a bound on their own error.
 """
 
+import itertools
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -58,7 +59,7 @@ class Part:
     @property
     def symmetric(self):
         """Whether both ways have the same law."""
-        return self.swapped or self.rate == 1 and self.kind not in ("finite", "best_of_loss")
+        return self.swapped or (self.rate == 1 and self.kind not in ("finite", "best_of_loss"))
 
     def is_plain(self, kind):
         return self.kind == kind and self.rate == 1
@@ -126,7 +127,7 @@ def _best_of_loss(p, q, mean):
         for x in law:
             upto += rational(x) / total
             found.append(chance * upto / (1 - (1 - chance) * upto))
-        columns.append([b - a for a, b in zip(found, found[1:], strict=False)])
+        columns.append([b - a for a, b in itertools.pairwise(found)])
     return list(zip(*columns, strict=True))
 
 

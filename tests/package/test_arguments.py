@@ -86,7 +86,8 @@ GOOD = {  # an argument of each name that most functions accept
     "p": [0.5, 0.3, 0.2], "q": [0.2, 0.3, 0.5], "alpha": 20.0, "delta": 1e-5, "epsilon": 0.5,
     "scale": 2.0, "rate": 0.25, "sensitivity": 1, "respondents": 10, "threshold": 1.0,
     "epsilons": [0.1, 0.2], "delta_prime": 1e-6, "target_epsilon": 1.0, "target_delta": 1e-5,
-    "error": 10.0, "rows": 4, "passes": 5, "mechanism": lambda rows: [0.5, 0.5], "data": [0, 1, 1],
+    "curve": [0.1, 0.2], "error": 10.0, "rows": 4, "passes": 5, "data": [0, 1, 1],
+    "mechanism": lambda rows: [0.5, 0.5],
     "rdp": 0.3, "rho": 0.2, "value": 1, "rng": RNG, "bits": [0, 1, 1], "answers": [0, 1, 1],
     "utility": [1.0, 2.0, 3.0], "gradients": ROWS, "clip": 1.0, "x": ROWS, "y": SIGNS,
     "noise": release.sparse_rounds(1.0), "reports": [0, 0, 1], "count": 2, "rounds": 3,
@@ -100,7 +101,7 @@ GOOD = {  # an argument of each name that most functions accept
     "m": 1000, "tau": 0.5, "sizes": (9, 8), "asked": [1, 3],
     "draw": lambda x, runs, rng: [x] * runs, "grid": 0.25, "output": 0.5, "successes": 3,
     "trials": 10, "alarm": 0.05, "other": 1, "runs": 10, "false_alarm": 0.05, "guesses": 2,
-    "correct": 2, "gamma": 0.1,
+    "correct": 2, "gamma": 0.1, "choices": 3, "share": 0.2, "keys": 2,
 }  # fmt: skip
 CLASSES = {"y": (SIGNS > 0).astype(int), "theta": np.zeros((2, 2))}
 SPECIAL = {
@@ -143,7 +144,8 @@ CALLS = {
 QUERIES = "compose", "delta", "delta_interval", "epsilon", "epsilon_interval", "renyi", "tradeoff"
 CALLS |= {f"PrivacyLoss.{name}": getattr(dp.gaussian(1.0), name) for name in QUERIES}
 FREE = {"mean", "each", "log_mgf", "gradient_sum"}  # functions given by the caller
-ANY_NUMBER = ("to_grid", "safe_sum")  # whose values may be any numbers, NaN and none at all too
+# whose values may be any numbers, NaN and none at all too:
+ANY_NUMBER = ("to_grid", "safe_sum", "selection.private_median")
 WITH_NAN = ("query_release.sparse_runs",)  # for "not asked"
 SECONDS = 5  # of processor time: the end of a call that hangs
 

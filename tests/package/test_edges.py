@@ -293,7 +293,7 @@ def test_an_exponential_is_enclosed_closely():
         return low, high - 2, one
 
     def above(rate, bits):
-        low, high, one = integer_noise.enclosed_exp(rate, bits)
+        _low, high, one = integer_noise.enclosed_exp(rate, bits)
         return high, high, one
 
     check(integer_noise.enclosed_exp)

@@ -330,10 +330,10 @@ def test_a_long_statement_goes_on_and_a_long_paragraph_is_cut():
 
 
 def status_tables():
-    """The cells of the two tables of the built page."""
-    root = html.parse(str(SITE / "chapters" / "status.html")).getroot()
-    tables = root.xpath("//article//table")
-    assert len(tables) == 2
+    """The cells of the two tables of the built page, and of the one of the page of claims."""
+    roots = (html.parse(str(SITE / "chapters" / f"{name}.html")) for name in ("status", "claims"))
+    tables = [table for root in roots for table in root.xpath("//article//table")]
+    assert len(tables) == 3
     return [
         [[volume.text_of(cell) for cell in row] for row in table.xpath("./tbody/tr")]
         for table in tables
@@ -341,7 +341,7 @@ def status_tables():
 
 
 def test_status_counts_what_was_checked(book):
-    rows, facts = status_tables()
+    rows, facts, claims_rows = status_tables()
     assert len(rows) == len(book) + 1
     for page, row in zip(book, rows, strict=False):
         if page.name not in ("claims", "errata"):
@@ -352,6 +352,7 @@ def test_status_counts_what_was_checked(book):
     assert len(ran) > 1 and all(float(row[1]) > 0 and int(row[2]) > 0 for row in ran)
     assert rows[-1][0] == "all"
     assert int(rows[-1][-2].replace(",", "")) == len(ledger.finished())
+    assert rows[-1][-2:] == [claims_rows[-1][1], claims_rows[-1][3]]  # claims, tests
     versions = dict(facts)
     assert versions["numpy"] == metadata.version("numpy")
     assert {"built", "Python", "scipy", "jupyter-book", "katex (npm)"} <= set(versions)

@@ -410,7 +410,7 @@ def test_a_notebook_from_jupyter_is_taken_over(desk, right):
     for place, cell in reversed(list(enumerate(notebook["cells"]))):
         cell.pop("id")
         if cell["metadata"].get("nbgrader", {}).get("grade_id") == "1a":
-            first, second = right["1a"].split("\n", 1)
+            _first, _second = right["1a"].split("\n", 1)
             cell.update(
                 source="x = 1\r\ny = 2",
                 outputs=[{"output_type": "stream", "name": "stdout", "text": "1"}],

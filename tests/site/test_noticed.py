@@ -90,9 +90,8 @@ def called(tree):
             if module != "dpnotes.plotting":
                 yield from (each.name for each in node.names)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            if node.value.id in owners:
-                yield node.attr
+        if isinstance(node, ast.Attribute) and getattr(node.value, "id", None) in owners:
+            yield node.attr
 
 
 @cache

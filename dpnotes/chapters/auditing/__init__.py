@@ -4,3 +4,8 @@ from .bounds import (
     clopper_pearson, epsilon_from_counts, epsilon_from_guesses, guess_canaries,
 )  # fmt: skip
 from .search import Audit, audit, in_batches
+
+__all__ = [
+    "Audit", "audit", "clopper_pearson", "epsilon_from_counts", "epsilon_from_guesses",
+    "guess_canaries", "in_batches",
+]  # fmt: skip

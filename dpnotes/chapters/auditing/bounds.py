@@ -25,7 +25,9 @@ FalseAlarm = Annotated[float, number_within(1e-100, 1 - 1e-16)]
 
 
 @checked
-def clopper_pearson(successes: WholeNumbers, trials: Counts, alarm: OpenProbability):
+def clopper_pearson(
+    successes: WholeNumbers, trials: Counts, alarm: OpenProbability
+) -> tuple[float | Array, float | Array]:
     """(low, high): bounds of the chance of a coin that showed so many heads in so many trials.
 
     Each of the two fails with probability at most `alarm` (X-clopper-pearson). Arrays broadcast.

@@ -5,7 +5,10 @@ vectors into bins of an estimated likelihood ratio. Whatever the classes, the au
 decide how much it finds.
 """
 
+from typing import Any
+
 import numpy as np
+import contextlib
 
 FEW = 512  # at most so many different numbers are a class each; beyond, bins lie between quantiles
 
@@ -40,7 +43,8 @@ class _Outcomes:
     """One class for each different outcome; `shape` is that of real vectors, None for the rest."""
 
     def __init__(self, outputs, shape=None):
-        self.shape, self.codes = shape, {}
+        self.shape = shape
+        self.codes: dict[Any, int] = {}
         for key in self.keys(outputs):
             self.codes.setdefault(key, len(self.codes))
         self.size = len(self.codes)
@@ -137,10 +141,8 @@ def _numbers(outputs, shape):
     except (TypeError, ValueError, OverflowError):
         rows = np.full((len(outputs), *shape), np.nan)
         for i, output in enumerate(outputs):
-            try:
+            with contextlib.suppress(TypeError, ValueError, OverflowError):
                 rows[i] = np.array(output, dtype=float).reshape(shape)
-            except (TypeError, ValueError, OverflowError):
-                pass
         return rows
 
 

@@ -58,7 +58,7 @@ class _Batched:
 
 
 @checked
-def in_batches(draw: Function) -> Callable:
+def in_batches(draw: Function) -> _Batched:
     """Mark a mechanism that makes many runs in one call, for `audit`: much quicker with arrays.
 
     ``draw(x, runs, rng=rng)`` must return the outputs of `runs` independent runs on `x`, one
@@ -112,19 +112,20 @@ def audit(
     ]
     if likelier == "x_neighbour":
         counts.reverse()
-    bound = float(log_ratio_bound(*counts, half, delta, false_alarm))
+    seen, seen_on_other = counts
+    bound = float(log_ratio_bound(seen, seen_on_other, half, delta, false_alarm))
     event = classes.words(members)
     return Audit(bound, epsilon, delta, 1 - false_alarm, event, likelier, tuple(counts), half)
 
 
-def _chosen(first, delta, alarm):
+def _chosen(halves, delta, alarm):
     """(where it is likelier, which classes, the system of classes) of the most promising event."""
     promises = []
-    for classes in classes_of(*first):
-        labels = [classes.label(outputs) for outputs in first]
-        quarters = [[counts_of(at[i::2], classes.size) for at in labels] for i in (0, 1)]
+    for classes in classes_of(*halves):
+        labels = [classes.label(outputs) for outputs in halves]
+        first, second = ([counts_of(at[i::2], classes.size) for at in labels] for i in (0, 1))
         # half as many runs, so the level sqrt(alarm): bounds about as tight as the final ones
-        promises.append((*_best_event(*quarters, delta, math.sqrt(alarm)), classes))
+        promises.append((*_best_event(first, second, delta, math.sqrt(alarm)), classes))
     return max(promises, key=lambda promise: promise[0])[1:]
 
 

@@ -11,3 +11,12 @@ from .losses import (
     risk_minimum, squared_loss, svm_minimum, zero_one_loss,
 )  # fmt: skip
 from .optima import geometric_median
+
+__all__ = [
+    "PrivateFit", "RowLoss", "bench_results", "best_regularization", "distance_loss",
+    "geometric_median", "held_out", "hinge_loss", "huber_loss", "invert_model", "line_up",
+    "logistic_loss", "noisy_gradient_descent", "objective_perturbation",
+    "objective_perturbation_delta", "optimum_radius", "output_perturbation",
+    "output_sensitivity", "public_options", "regrets", "risk_minimum", "spherical_laplace",
+    "squared_loss", "svm_minimum", "zero_one_loss",
+]  # fmt: skip

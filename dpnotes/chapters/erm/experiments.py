@@ -86,7 +86,7 @@ def line_up(x, y, candidates, epsilons, *, regularization, trials=400, rng):
 
 def bench_results():
     """What bench/erm.py measured: (data, fit) -> epsilon -> (mean accuracy, its standard error)."""
-    found = {}
+    found: dict[tuple, dict] = {}
     with files(__package__).joinpath("bench.csv").open(encoding="utf8") as file:
         for data, fit, *numbers in list(csv.reader(file))[1:]:
             epsilon, mean, error = map(float, numbers)

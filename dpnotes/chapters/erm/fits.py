@@ -1,8 +1,9 @@
 """Private empirical risk minimisation: the fits, each with the privacy loss that it guarantees.
 
 Adjacency here is substitution: neighbours have the same number of rows n, which is public, and
-differ in one whole row (x_i, y_i). Rows must have ||x|| <= 1: the fits refuse longer ones, so call
-`clip_rows` first, always, and the refusal can never happen. Noise is drawn in floating point.
+differ in one whole row (x_i, y_i). Rows must be numbers, with ||x|| <= 1, and labels such as the
+loss knows. A refusal of a single row is no private answer: fill gaps by a public constant and call
+`clip_rows` first, always, and no refusal depends on what the rows say. Noise is floating point.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def best_regularization(
     d = dimension
     spread = 2 * sqrt(d * (d + 1)) / epsilon
     if delta > 0:
-        spread = 2 * sqrt(d) * gaussian_sigma(epsilon, delta)
+        spread = 2 * sqrt(d) * float(gaussian_sigma(epsilon, delta))
     return spread / (n * radius)
 
 
@@ -120,7 +121,7 @@ def output_perturbation(
         noise = spherical_laplace(x.shape[1], scale, rng=rng)
         return PrivateFit(optimum + noise, epsilon, 0.0, scale, _pure_curve(epsilon))
     multiplier = _multiplier(epsilon, delta)
-    scale = multiplier * sensitivity
+    scale = float(multiplier * sensitivity)
     noise = rng.normal(0, scale, x.shape[1])
     return PrivateFit(optimum + noise, epsilon, delta, scale, partial(gaussian_delta, multiplier))
 
@@ -141,7 +142,7 @@ def objective_perturbation(
     X-objective-perturbation, for the logistic and the Huber loss: convex in the margin, slopes in
     [-1, 0]. b is spherical Laplace of scale ``scale``; if delta > 0, Gaussian with that standard
     deviation. One percent of epsilon pays for the solver (X-approximate-minimiser). ValueError if
-    regularization is too weak for epsilon. No refusal depends on what the rows say.
+    regularization is too weak for epsilon.
     """
     y = checked_labels(loss, x, y)
     if loss not in (logistic_loss, huber_loss):

@@ -130,7 +130,9 @@ class _Distance(RowLoss):
         return np.divide(away, size, out=np.zeros_like(away), where=size > 0)
 
 
-distance_loss = _Distance("distance", None, None, _not_smooth, lambda radius: 1.0, inf, inf)
+distance_loss = _Distance(
+    "distance", _not_smooth, _not_smooth, _not_smooth, lambda radius: 1.0, inf, inf
+)
 
 
 def _are_unit_rows(rows):

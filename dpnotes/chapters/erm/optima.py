@@ -47,7 +47,7 @@ def descend(x, y, loss, lam, centre, phi, *, tolerance):
     """
     n, d = x.shape
     shift, phi = matrix_product(x, centre), np.zeros(d) + phi
-    seen = []
+    seen: list[tuple] = []
 
     def gradient(phi):
         return matrix_product(loss.slope(matrix_product(x, phi) + shift, y), x) / n + lam * phi

@@ -8,3 +8,10 @@ from .systems import (
     Marginals, MultiplicativeWeights, WeightsPlan, laplace_histogram, laplace_histogram_error,
     laplace_queries, mwem, mwem_error, weights_plan, weights_update,
 )  # fmt: skip
+
+__all__ = [
+    "Marginals", "MultiplicativeWeights", "SparseVector", "WeightsPlan", "laplace_histogram",
+    "laplace_histogram_error", "laplace_queries", "lyu_variants", "mwem", "mwem_error",
+    "sparse_epsilon", "sparse_log_law", "sparse_rounds", "sparse_runs", "weights_plan",
+    "weights_update",
+]  # fmt: skip

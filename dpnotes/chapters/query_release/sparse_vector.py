@@ -9,7 +9,8 @@ study.
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -21,7 +22,8 @@ from ...checks import (
 from ..composition import round_epsilon
 
 
-class SparseVector(NamedTuple):
+@dataclass(frozen=True)
+class SparseVector:
     """A sparse vector mechanism: the scales of its noise, and what it shows and when it stops."""
 
     threshold_scale: float  # noise on the threshold
@@ -145,7 +147,9 @@ def sparse_runs(
 
 
 @checked
-def sparse_log_law(noise: Noise, answers: Answers, reports: Reports, threshold: Real = 0.0):
+def sparse_log_law(
+    noise: Noise, answers: Answers, reports: Reports, threshold: Real = 0.0
+) -> float | Array:
     """ln P(reports), by quadrature over the threshold noise; for `shows_answer` a log density.
 
     `reports` as `sparse_runs` writes them (True/False will do), one row or several: (n, answers).

@@ -189,9 +189,12 @@ def weights_plan(
     noise, slack = b3 * log_rounds, b1 * log_rounds + b2 * log_all
     gap = np.sqrt(noise**2 + np.log(size) / (2 * (updates[:, None] + 1)))
     i, j = np.unravel_index(np.argmin(gap + 2 * slack), gap.shape)
-    table = (compare, gap + slack, b1, b2, b3, gap + 2 * slack)
-    compared, threshold, *scales, error = (float(column[i, j]) for column in table)
-    return WeightsPlan(int(updates[i]), float(each[i, 0]), compared, threshold, *scales, n, error)
+    best = compare, gap + slack, b1, b2, b3, gap + 2 * slack
+    compared, threshold, on_threshold, on_query, on_answer, error = (float(t[i, j]) for t in best)
+    return WeightsPlan(
+        int(updates[i]), float(each[i, 0]), compared, threshold,
+        on_threshold, on_query, on_answer, n, error,
+    )  # fmt: skip
 
 
 class MultiplicativeWeights:
@@ -254,7 +257,8 @@ def mwem(
     shares, rows = _shares(histogram, queries)
     each = rows * epsilon / (2 * rounds)
     truth = matrix_product(queries, shares)
-    weights, total = np.full(len(histogram), 1 / len(histogram)), 0.0
+    weights = np.full(len(histogram), 1 / len(histogram))
+    total = np.zeros_like(weights)
     for _ in range(rounds):
         guess = matrix_product(queries, weights)
         score = np.abs(truth - guess) * each / 2

@@ -7,3 +7,10 @@ from .best_of import (
 from .filters import (
     Filter, GaussianFilter, bounded_range, bounded_range_delta, bounded_range_renyi,
 )  # fmt: skip
+
+__all__ = [
+    "Filter", "GaussianFilter", "Runs", "best_of_epsilon", "best_of_law", "best_of_loss",
+    "best_of_pure", "best_of_renyi", "bounded_range", "bounded_range_delta",
+    "bounded_range_renyi", "fixed_runs", "geometric_runs", "negative_binomial_runs",
+    "poisson_runs",
+]  # fmt: skip

@@ -25,15 +25,27 @@ LEAST_CHANCE = 1e-307  # of an output to be the best: its loss would lose digits
 
 
 class Runs:
-    """The law of the number K of runs: `mean` is E K, `none` is P(K = 0).
+    """The law of the number K of runs, with the generating function f."""
 
-    `masses(p, above, upto)` is P(the best of K runs is this output), f(upto) - f(upto - p). It has
-    probability p in one run, all better outputs have `above` together, and `upto` = 1 - above.
-    `steepest(epsilon)` is the largest ln f'(u)/f'(v) for probabilities u, v of an event under
-    epsilon-close laws, and `renyi(loss, alpha)` bounds the Renyi divergence of the best.
-    """
+    @property
+    def mean(self):
+        """E K."""
 
-    none = 0.0
+    @property
+    def none(self):
+        """P(K = 0)."""
+        return 0.0
+
+    def masses(self, p, above, upto):
+        """P(the best of K runs is this output), f(upto) - f(upto - p). It has probability p in one
+        run, all better outputs have `above` together, and `upto` = 1 - above."""
+
+    def steepest(self, epsilon):
+        """The largest ln f'(u)/f'(v), for u, v the probabilities of an event under
+        epsilon-close laws."""
+
+    def renyi(self, loss, alpha):
+        """A bound on the Renyi divergence of the best."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +104,11 @@ class _NegativeBinomial(Runs):
 
 @dataclass(frozen=True)
 class _Poisson(Runs):
-    mean: float
+    rate: float
+
+    @property
+    def mean(self):
+        return self.rate
 
     @property
     def none(self):
@@ -183,4 +199,4 @@ def best_of_renyi(loss: PrivacyLoss, runs: Runs, alpha: OrderAboveOne) -> float 
 @checked
 def best_of_epsilon(loss: PrivacyLoss, runs: Runs, delta: OpenProbabilityNumber) -> float:
     """epsilon at `delta` of the best of K runs of `loss`, by the best order of `best_of_renyi`."""
-    return float(rdp_to_dp_improved(ORDERS, best_of_renyi(loss, runs, ORDERS), delta).min())
+    return np.min(rdp_to_dp_improved(ORDERS, best_of_renyi(loss, runs, ORDERS), delta))

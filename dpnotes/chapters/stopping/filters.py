@@ -36,6 +36,8 @@ Range = Annotated[float, number_within(1e-6, 500.0)]
 class _Budget:
     """Spends `size`; subclasses say what a step costs."""
 
+    cost: Callable
+
     def __init__(self, size):
         self._size, self._spent, self._lock = Fraction(size), Fraction(0), Lock()
 

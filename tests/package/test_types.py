@@ -1,0 +1,95 @@
+"""What an editor and a type checker know of dpnotes: mypy over its bodies, and over a client."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+import dpnotes as dp
+from conftest import ROOT
+from public import PUBLIC
+
+CLIENT = """
+from typing import assert_type
+
+import numpy as np
+
+import dpnotes as dp
+from dpnotes import checks, numerics
+from dpnotes.chapters import composition, erm, query_release, stopping
+
+loss = dp.gaussian(sigma=1.1, sensitivity=2)
+assert_type(loss, dp.PrivacyLoss)
+assert_type(loss.epsilon(1e-5), float)
+assert_type(loss.epsilon(np.float64(1e-5)), float)
+assert_type(loss.epsilon(np.array([1e-5])), checks.Array)
+assert_type(loss.delta([1.0, 2.0]), checks.Array)
+assert_type(loss.epsilon_interval(delta=1e-5), tuple[float, float])
+assert_type(loss.renyi(2), float)
+assert_type(sum([loss, loss.compose(3)], loss), dp.PrivacyLoss)
+assert_type(dp.subsample(loss, rate=0.01) + dp.finite([0.5, 0.5], [0.4, 0.6]), dp.PrivacyLoss)
+assert_type(dp.gaussian_delta(1.0, epsilon=[0.5]), float | checks.Array)
+assert_type(dp.calibrate(lambda s: dp.gaussian(sigma=s), epsilon=1.0, delta=1e-5), float)
+assert_type(stopping.Filter(1.0, 1e-6).allows(loss), bool)
+assert_type(query_release.SparseVector(1.0, 2.0).query_scale, float)
+erm.geometric_median, composition.advanced, dp.kl
+
+dp.gaussian(sgima=1)  # call-arg
+dp.gaussian(sigma="x")  # arg-type
+dp.gaussian(1.0).epsilon(None)  # call-overload
+dp.gaussian(1.0).epsilom(1e-5)  # attr-defined
+dp.laplace_mechanism(1.0)  # call-arg
+dp.subsample(1.1, rate=0.5)  # arg-type
+dp.composition  # attr-defined
+numerics.ndrt  # attr-defined
+"""
+
+
+def mypy(tmp_path, *arguments):
+    """What mypy prints: a line for each complaint."""
+    command = [sys.executable, "-m", "mypy", f"--cache-dir={tmp_path}", "--no-error-summary"]
+    return subprocess.run(
+        [*command, "--no-pretty", *arguments], cwd=ROOT, capture_output=True, text=True
+    ).stdout
+
+
+@pytest.mark.slow
+def test_a_client_has_true_hints(tmp_path):
+    client = tmp_path / "client.py"
+    client.write_text(CLIENT)
+    said = mypy(tmp_path, "--strict", "--follow-imports=silent", str(client))
+    found = re.findall(r"client.py:(\d+): error: .*\[([\w-]+)\]", said)
+    planted = [
+        (str(number), line.split("# ")[1])
+        for number, line in enumerate(CLIENT.splitlines(), 1)
+        if "  # " in line
+    ]
+    assert found == planted, said
+
+
+@pytest.mark.slow
+def test_bodies_agree_with_their_hints(tmp_path):
+    """Inside a function an argument is what its check made of it: an array, and not ArrayLike."""
+    text = (ROOT / "dpnotes/checks.py").read_text()
+    given = "from numpy.typing import ArrayLike as ArrayLike"
+    assert given in text
+    shadow = tmp_path / "checks.py"
+    shadow.write_text(text.replace(given, "from typing import Any as ArrayLike"))
+    assert not mypy(tmp_path, "--shadow-file", "dpnotes/checks.py", str(shadow), "dpnotes")
+
+
+def test_every_checked_function_says_what_it_returns():
+    functions = [call for call in PUBLIC.values() if hasattr(call, "__wrapped__")]
+    assert len(functions) > 80
+    assert not [call for call in functions if "return" not in call.__annotations__]
+
+
+def test_all_is_what_is_offered():
+    assert set(dp.__all__) == {name for name in PUBLIC if "." not in name}
+    assert dp.__all__ == sorted(dp.__all__)
+
+
+def test_a_misspelt_name_fails_at_import():
+    with pytest.raises(ImportError, match="ndrt"):
+        from dpnotes.numerics import ndrt  # noqa: F401
