@@ -14,7 +14,7 @@ import pytest
 import dpnotes as dp
 from conftest import ROOT
 
-BUILD = "import setuptools.build_meta as s; s.build_sdist('out'), s.build_wheel('out')"
+BUILD = "from flit_core import buildapi as b; b.build_sdist('out'), b.build_wheel('out')"
 
 
 @pytest.fixture(scope="module")
