@@ -19,7 +19,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ...numerics import log_binomial, log_softmax, matrix_product, xlog1py, xlogy
+from ...numerics import log_binomial, log_softmax, xlog1py, xlogy
 from ...accountant import PrivacyLoss
 from ...accountant.law import Finite
 from ...checks import (
@@ -155,7 +155,7 @@ def bounded_range_delta(epsilon: Range, k: Few, target_epsilon: NonnegativeNumbe
         high = np.expm1(t - epsilon) / np.expm1(-epsilon)  # chance of the loss t
         log_mass = ways + xlogy(k - low, high) + xlog1py(low, -high)
         excess = -np.expm1(np.minimum(target_epsilon - k * t + low * epsilon, 0.0))
-        worst = max(worst, float(matrix_product(np.exp(log_mass), excess)))
+        worst = max(worst, float(np.exp(log_mass) @ excess))
     return worst
 
 
