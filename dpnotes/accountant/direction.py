@@ -41,11 +41,13 @@ class Direction:
         one = len(parts) == 1 and parts[0][1] == 1
         self.top_error = 0.0 if one or self.top == inf else 8 * EPS * sum(map(abs, tops))
         self.log_top_chance = -inf if self.disjoint else self._log_top_chance()
-        self.written = None  # or the closed form of one step, or the sums of a few losses
-        if one and isinstance(parts[0][0], CLOSED):
-            self.written = OneStep(parts[0][0])
-        elif not self.disjoint and is_short(parts):
-            self.written = Sums(parts)
+        self.written = self._written(one)
+
+    def _written(self, one):
+        """The closed form of one step, or the sums of a few losses; or None."""
+        if one and isinstance(self.parts[0][0], CLOSED):
+            return OneStep(self.parts[0][0])
+        return Sums(self.parts) if is_short(self.parts) and not self.disjoint else None
 
     def tilts(self, side):
         """The table of K of one side."""
