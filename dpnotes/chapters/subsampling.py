@@ -148,7 +148,10 @@ class DPSGDRun:
 
 @checked
 def clip_rows(x: Real, bound: Positive = 1.0) -> Array:
-    """Scale every row of x longer than `bound` (l2) back to it: row by row, so privacy is free."""
+    """Scale every row of x longer than `bound` (l2) back to it: row by row, so privacy is free.
+
+    Fill gaps first: a refusal of NaN is no private answer.
+    """
     size = np.linalg.norm(x, axis=-1, keepdims=True)
     return x * np.minimum(1.0, bound / np.maximum(size, 1e-300))
 
