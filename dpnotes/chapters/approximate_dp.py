@@ -1,4 +1,4 @@
-"""What (epsilon, delta) means: tails of the privacy loss, and conditioning events.
+"""What (epsilon, delta) means: tails of the privacy loss, conditioning events, unknown keys.
 
 Laws are finite and lie along the last axis; natural logarithms throughout.
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..checks import Array, Laws, Nonnegative, Probability, Real, checked, refusal
+from ..checks import (
+    Array, Count, Counts, Laws, Nonnegative, Positive, Probability, Real, checked, refusal,
+)  # fmt: skip
 from ..divergences import _same_outcomes, _with_outcome_axis, loss_of
 
 
@@ -54,3 +56,17 @@ def _shrunk(density, least, mass):
     spare = mass - least.sum(-1, keepdims=True)
     share = np.clip(np.divide(spare, above, out=np.ones_like(above), where=above > 0), 0.0, 1.0)
     return least + share * (density - least)
+
+
+@checked
+def threshold_delta(threshold: Counts, epsilon: Positive = 1.0, keys: Count = 1) -> float | Array:
+    """The delta of publishing only the keys whose noisy count is at least `threshold`.
+
+    A person has at most `keys` keys and is counted once for each; add/remove. The noise is discrete
+    Laplace, P(z) proportional to exp(-epsilon |z| / keys). The delta is exact for this epsilon:
+    1 - (1 - P(1 + Z >= threshold))^keys (X-unknown-keys).
+    """
+    step = epsilon / keys
+    shown = np.exp(-step * (threshold - 1)) / (1 + np.exp(-step))
+    with np.errstate(divide="ignore"):  # shown for certain
+        return -np.expm1(keys * np.log1p(-shown))

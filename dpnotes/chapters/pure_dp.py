@@ -1,4 +1,4 @@
-"""Pure differential privacy: the error of randomized response.
+"""Pure differential privacy: randomized response, its law and its errors.
 
 Noise scales, accuracies and sensitivities are formulas of one line, on the page.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..checks import Array, Count, Positive, checked
+from ..checks import Array, Count, Few, Positive, PositiveNumber, Probability, checked
 
 
 @checked
@@ -20,3 +20,27 @@ def randomized_response_error(epsilon: Positive = 1.0, respondents: Count = 1) -
     with np.errstate(under="ignore"):
         value = np.exp(-half) / -np.expm1(-2 * half)
     return value / np.sqrt(respondents)
+
+
+@checked
+def many_answers(choices: Few, epsilon: PositiveNumber = 1.0) -> Array:
+    """The law of randomized response with this many answers: row the truth, column what is said.
+
+    e^epsilon/(e^epsilon + choices - 1) for the truth, the rest in equal parts (X-many-answers).
+    """
+    lie = np.exp(-epsilon) / (1 + (choices - 1) * np.exp(-epsilon))
+    return np.where(np.eye(choices, dtype=bool), 1 - (choices - 1) * lie, lie)
+
+
+@checked
+def many_answers_error(
+    share: Probability, choices: Few, epsilon: Positive = 1.0, respondents: Count = 1
+) -> float | Array:
+    """Standard deviation, over the coins, of the estimate of the `share` of one answer.
+
+    sqrt of ((k-1) e^epsilon share + (e^epsilon + k - 2)(1 - share)) / (n (e^epsilon - 1)^2), for k
+    answers and n respondents (X-many-answers).
+    """
+    small = np.exp(-epsilon)
+    told = (choices - 1) * share + (1 + (choices - 2) * small) * (1 - share)
+    return np.sqrt(told * small / respondents) / -np.expm1(-epsilon)

@@ -15,9 +15,10 @@ from typing import Annotated
 
 import numpy as np
 
+from ..mechanisms import Data
 from ..numerics import gauss, log_binomial, softmax
 from ..checks import (
-    Array, ArrayLike, Count, Generator, PositiveNumber, PositiveProbability, Real, RealNumber,
+    Array, ArrayLike, Count, Generator, PositiveNumber, PositiveProbability, RealNumber,
     Vector, also, array, checked, choice, count, probability, real, refusal,
 )  # fmt: skip
 
@@ -91,8 +92,9 @@ def permute_and_flip(
 ) -> int | Array:
     """Visit the candidates in random order; stop at r with probability exp(epsilon g/(2 sens.)).
 
-    g = utility[r] - max utility. As private as `exponential`, and never worse
-    (X-permute-and-flip; McKenna and Sheldon 2020).
+    g = utility[r] - max utility. The same epsilon as `exponential`; for one choice its expected
+    utility is never lower. Over many choices `exponential` can cost less: its losses lie in one
+    interval of length epsilon, these do not (X-permute-and-flip; McKenna and Sheldon 2020).
     """
     gaps = _gaps(utility, 2 * sensitivity / epsilon)
     heads = np.log1p(-rng.random(gaps.shape)) <= gaps  # always where gaps = 0
@@ -110,16 +112,18 @@ def permute_and_flip_law(
 
 @checked
 def private_median(
-    values: Real, *, epsilon: PositiveNumber, lower: RealNumber, upper: RealNumber, rng: Generator
+    values: Data, *, epsilon: PositiveNumber, lower: RealNumber, upper: RealNumber, rng: Generator
 ) -> float:
     """A number of the public interval [lower, upper] near the median, epsilon-DP.
 
     X-private-median: the exponential mechanism with utility -|#{x_i <= t} - n/2|, of sensitivity 1
-    under replace. Its density is constant between neighbouring data. Values outside are clipped.
+    under replace. Its density is constant between neighbouring data, so many equal values do not
+    attract it. Values outside are clipped; NaN counts as `lower`, since a refusal would reveal it.
     """
     if not lower < upper:
         raise refusal("upper", upper, "a number above lower")
-    knots = np.sort(np.clip(np.ravel(values), lower, upper))
+    known = np.where(np.isnan(values), lower, values)
+    knots = np.sort(np.clip(np.ravel(known), lower, upper))
     knots = np.concatenate([[lower], knots, [upper]])
     n, width = len(knots) - 2, np.diff(knots)
     with np.errstate(divide="ignore"):

@@ -406,3 +406,37 @@ def test_tradeoff_above_three_lines():
     must_fail(check, lambda a, d, e: three_lines(a, d, e, fall=4))
     must_fail(check, lambda a, d, e: 1 - d - np.exp(e) * a)  # one direction only
     must_fail(check, lambda a, d, e: three_lines(a, d, e) + 1e-6)
+
+
+@claim(
+    "X-unknown-keys",
+    of=approximate_dp.threshold_delta,
+    wrong=[
+        lambda t, e, c: approximate_dp.threshold_delta(t + 1, e, c),  # "more than"
+        lambda t, e, c: approximate_dp.threshold_delta(t, e / c, 1),  # one of the keys only
+    ],
+)
+def test_keys_that_nobody_listed_cost_the_stated_delta(delta_of):
+    """The laws of the output for old and new keys, each cut into lists of outcomes."""
+    noise = np.arange(-60, 61)
+
+    def law(count, epsilon, threshold):
+        """Of what is shown of one key, from nothing to the largest noisy count."""
+        if not count:  # it does not occur: nothing
+            return np.eye(1, 140)[0]
+        mass = np.exp(-epsilon * np.abs(noise)) * np.tanh(epsilon / 2)
+        shown = np.where(count + noise >= threshold, count + noise, 0)
+        return np.bincount(shown, mass, minlength=140)
+
+    for epsilon, keys, threshold in product((1.0, 2.5), (1, 2), (1, 2, 5)):
+        worst = []
+        for others in product((0, 1, 4), repeat=keys):
+            with_her = [law(n + 1, epsilon / keys, threshold) for n in others]
+            without = [law(n, epsilon / keys, threshold) for n in others]
+            p, q = (np.multiply.outer(*pair).ravel() if keys == 2 else pair[0]
+                    for pair in (with_her, without))  # fmt: skip
+            p, q = p / p.sum(), q / q.sum()
+            worst += [*dp.hockey_stick(p, q, [epsilon, 9.0]), dp.hockey_stick(q, p, epsilon)]
+        at_most(worst, delta_of(threshold, epsilon, keys) + 1e-11)  # of the cut
+        equal(max(worst), delta_of(threshold, epsilon, keys), rtol=1e-9, atol=1e-11)
+        equal(worst[1], worst[0], rtol=1e-9, atol=1e-11)  # no larger epsilon helps

@@ -182,6 +182,56 @@ def test_the_estimate_is_unbiased_with_the_stated_spread(error):
 
 
 @claim(
+    "X-many-answers",
+    of=(pure_dp.many_answers, pure_dp.many_answers_error),
+    wrong=[
+        (lambda k, e: pure_dp.many_answers(k, e + 0.01), pure_dp.many_answers_error),
+        (pure_dp.many_answers, lambda share, k, e, n: pure_dp.many_answers_error(0, k, e, n)),
+        (pure_dp.many_answers, lambda share, k, e, n: pure_dp.randomized_response_error(e, n)),
+    ],
+)
+def test_many_answers_cost_epsilon_and_have_the_stated_spread(law_of, error):
+    for k, epsilon in product((2, 3, 4), (0.1, 1.0, 3.0)):
+        law, answers = law_of(k, epsilon), np.array(list(product(range(k), repeat=4)))
+        equal(law.sum(1), 1.0)
+        equal(dp.max_divergence(law[:, None], law[None]).max(), epsilon, rtol=1e-9)
+        lie = 1 / (np.exp(epsilon) + k - 1)
+        shares = ((answers == 0).mean(1) - lie) / (np.exp(epsilon) * lie - lie)
+        for truths in answers:  # all data of four people, all that they may say
+            chance = law[truths[None], answers].prod(1)
+            share = (truths == 0).mean()
+            equal(chance @ shares, share, rtol=1e-9, atol=1e-9)
+            spread = chance @ (shares - share) ** 2
+            equal(spread, error(share, k, epsilon, 4) ** 2, rtol=1e-9)
+
+
+@claim("X-many-answers", of=lambda e: 2 + np.exp([e / 2, e, 1.5 * e]).sum(), wrong=[np.exp])
+def test_from_which_number_of_answers_on_bits_are_better(least):
+    for epsilon in np.geomspace(0.05, 6, 40):
+        bit = np.exp(epsilon / 2) / (1 + np.exp(epsilon / 2)) * np.array([1, np.exp(-epsilon / 2)])
+        two = [np.outer(bit, bit[::-1]).ravel(), np.outer(bit[::-1], bit).ravel()]
+        equal(dp.max_divergence(*two), epsilon, rtol=1e-9)  # the bits in which two truths differ
+        k = np.arange(2, 20_000)
+        bits = pure_dp.randomized_response_error(epsilon / 2, 7)
+        whole = np.array([pure_dp.many_answers_error(0.0, int(one), epsilon, 7) for one in (2, 3)])
+        whole = whole[0] ** 2 + (k - 2) * (whole[1] ** 2 - whole[0] ** 2)  # it is linear in k
+        holds((bits**2 < whole) == (k > least(epsilon)))
+
+
+@claim("X-private-variance", of=1.0, wrong=[0.9, 1.1])
+def test_a_variance_moves_by_the_squared_range_over_n(factor, rng):
+    for n in (2, 3, 5, 20):
+        a, length = rng.normal(size=(2000, 1)), rng.exponential(size=(2000, 1))
+        x = a + length * rng.random((2000, n)).round(rng.integers(3))
+        other = x.copy()
+        other[:, :1] = a + length * rng.random((2000, 1))
+        x[0], other[0] = a[0], [*(a[0] + length[0]), *np.repeat(a[0], n - 1)]
+        moved = np.abs(x.var(1, ddof=1) - other.var(1, ddof=1)) / (length[:, 0] ** 2 / n)
+        at_most(moved, factor)
+        equal(moved.max(), factor, rtol=1e-9)
+
+
+@claim(
     "A-hs-divergence",
     of=dp.hockey_stick,
     wrong=[lambda p, q, e: np.abs(p - np.exp(e) * q).sum(-1) / 2],

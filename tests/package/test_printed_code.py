@@ -1,0 +1,94 @@
+"""Every block of Python that the pages and the README print runs as it stands there.
+
+Blocks of dpnotes and of dp-accounting run here. Those of other libraries run in an environment of
+their own, made from tests/foreign.txt, by `make thorough`.
+"""
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from machine import unable
+from printed import run
+
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
+IMPORTED = re.compile(r"^(?:from|import) (\w+)", re.M)
+OURS = {"dpnotes", "dp_accounting", "numpy"}
+NOT_TO_BE_HAD = {"dp_auditorium"}  # in no registry
+HAS = {  # what a block takes from its reader
+    "agreement": "agreement = [0.0, 1.0] * 500",
+    "rows, labels": "import numpy as np; rows = np.eye(4)[[0, 1, 2, 3] * 50] / 2"
+    "; labels = [0, 0, 1, 1] * 50",
+    "scores_in": "import numpy as np; rng = np.random.default_rng(1)"
+    "; scores_in, scores_out = rng.normal(size=(2, 500)) + [[1.0], [0.0]]",
+    "optimizer=optimizer": """
+import torch
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+rows = torch.utils.data.TensorDataset(torch.ones(64, 2), torch.ones(64, 1))
+loader = torch.utils.data.DataLoader(rows, batch_size=16)
+def train(model, optimizer, loader):
+    for x, y in loader:
+        optimizer.zero_grad()
+        ((model(x) - y) ** 2).mean().backward()
+        optimizer.step()
+""",
+}
+PRINTED = [
+    pytest.param(
+        block[1],
+        id=f"{file.stem}-{number}",
+        marks=[] if set(IMPORTED.findall(block[1])) <= OURS else pytest.mark.thorough,
+    )
+    for file in [*sorted((ROOT / "chapters").glob("*.md")), ROOT / "README.md"]
+    for number, block in enumerate(BLOCK.finditer(file.read_text(encoding="utf-8")), 1)
+    if not set(IMPORTED.findall(block[1])) & NOT_TO_BE_HAD
+]
+
+
+@pytest.fixture(scope="module")
+def elsewhere():
+    """The Python of an environment with the libraries of other people, made once."""
+    asked = ROOT / "tests" / "foreign.txt"
+    mark = hashlib.sha256(asked.read_bytes() + sys.version.encode()).hexdigest()[:12]
+    home = Path.home() / ".cache" / "dpnotes" / f"foreign-{mark}"
+    python = home / "bin" / "python"
+    if not (home / "ready").exists():
+        uv = [sys.executable, "-m", "uv"]
+        install = [*uv, "pip", "install", "--quiet", "--python", python, "--requirement", asked]
+        make = [*uv, "venv", "--quiet", "--clear", "--python", sys.executable, home]
+        for step in (make, install):
+            made = subprocess.run(step, capture_output=True, text=True)
+            if made.returncode:
+                unable(f"no environment for other libraries: {made.stderr[-300:]}")
+        (home / "ready").touch()
+    return python
+
+
+@pytest.mark.parametrize("code", PRINTED)
+def test_printed_code_runs_and_its_numbers_come_out(code, request):
+    setup = "\n".join(names for word, names in HAS.items() if word in code)
+    python = sys.executable
+    if not set(IMPORTED.findall(code)) <= OURS:
+        python = request.getfixturevalue("elsewhere")
+    asked = json.dumps({"code": code, "setup": setup})
+    script = [python, "-W", "ignore", ROOT / "tests" / "printed.py"]
+    ran = subprocess.run(script, input=asked, capture_output=True, text=True, cwd=ROOT)
+    assert not ran.returncode, ran.stderr[-1500:]
+    faults, _ = json.loads(ran.stdout.splitlines()[-1])
+    assert faults == []
+
+
+def test_a_number_that_does_not_come_out_is_found():
+    assert run("2.0 / 3    # 0.6667: two thirds") == ([], 1)
+    assert run("2.0 / 3    # 0.6666...") == ([], 1)
+    (fault,), _ = run("2.0 / 3, 1.0    # 0.66 and 1.0")
+    assert fault.startswith("0.66 is printed and 0.666")
+    with pytest.raises(NameError):
+        run("odp.m    # import opendp.prelude as odp")
