@@ -12,10 +12,11 @@ BUILT := _build/html/.built
 SOURCES := $(shell git ls-files _config.yml _toc.yml chapters dpnotes ledger site tests/claims ':(glob)tests/*.py' \
   ':(glob)assignments/*.md' assignments/grader package-lock.json 2>/dev/null)
 PORT ?= 8000
-# Small matrices: more threads would only get into each other's way, and could change last digits.
-export OMP_NUM_THREADS = 1
+# What acts before Python starts; the rest of what is set elsewhere is in site/surroundings.py.
+unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONWARNINGS PYTHONOPTIMIZE PYTHONINSPECT
 # The tests start Python hundreds of times: it must not compile the package each time.
-export PYTHONDONTWRITEBYTECODE =
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONUTF8 = 1
 
 ASSIGNMENTS ?= assignments
 GRADER = $(BIN)/python -m assignments.grader

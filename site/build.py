@@ -9,6 +9,7 @@ notebook is complete and no guard (`guards.py`) found a fault.
 """
 
 import argparse
+import asyncio
 import contextlib
 import json
 import os
@@ -19,11 +20,19 @@ import sys
 import time
 from pathlib import Path
 
+import surroundings
+
+surroundings.enter()  # before anything else is imported
+
 import nbformat
 import yaml
 from jupyter_cache import get_cache
-from jupyter_cache.executors import load_executor
+from jupyter_cache.executors.utils import create_cache_bundle
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
+import kernels
 import licences
 import offline
 import runtime
@@ -121,10 +130,39 @@ def execute_pages(paths, cache_path):
     cache = get_cache(cache_path)
     for path in filter(is_executed, paths):
         cache.add_nb_to_project(str(path), read_data={"name": "myst_nb_md", "type": "plugin"})
-    load_executor("local-parallel", cache).run_and_cache(timeout=300)
+
+    async def execute_all():
+        cores = asyncio.Semaphore(os.cpu_count() or 1)
+        records = cache.list_unexecuted()
+        await asyncio.gather(*(execute_page(cache, record.pk, cores) for record in records))
+
+    asyncio.run(execute_all())
 
 
-def run_sphinx(root, out, toc_path, strict, modules=()):
+async def execute_page(cache, key, cores):
+    """Execute one notebook of the cache's list, when a core is free."""
+    page = cache.get_project_notebook(key)
+    async with cores:
+        manager = kernels.manager(AsyncKernelManager, kernel_name="python3")
+        folder = {"metadata": {"path": str(Path(page.uri).parent)}}
+        client = NotebookClient(
+            page.nb, km=manager, timeout=300, resources=folder, record_timing=False
+        )  # fmt: skip
+        start = time.monotonic()
+        try:
+            await client.async_execute()
+        except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+            print(f"{page.uri}: {error}", file=sys.stderr)
+            return
+        finally:
+            await manager.shutdown_kernel(now=True)
+    seconds = time.monotonic() - start
+    print(f"executed in {seconds:.0f} s: {Path(page.uri).stem}", flush=True)
+    bundle = create_cache_bundle(page, None, None, seconds, None)
+    cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+
+
+def run_sphinx(root, out, toc_path, pages, strict, modules=()):
     """One clean Jupyter Book build; returns its status and its warnings."""
     from jupyter_book.sphinx import build_sphinx
 
@@ -134,8 +172,8 @@ def run_sphinx(root, out, toc_path, strict, modules=()):
             root, out / "html", path_config=root / "_config.yml", noconfig=True, freshenv=True,
             confoverrides={
                 "external_toc_path": str(toc_path), "latex_individualpages": False,
+                "include_patterns": pages, "run_modules": list(modules),
                 "nb_execution_mode": "cache", "nb_execution_cache_path": str(out / CACHE),
-                "run_modules": list(modules),
             },
             warningiserror=strict, keep_going=True,
         )  # fmt: skip
@@ -191,8 +229,9 @@ def build(root, out, pages, lock):
     modules = sorted(runtime.modules_of(lock, root)) if lock else ()
     parts = used.get("parts", [])
     listed = [used["root"], *(c["file"] for part in parts for c in part["chapters"])]
-    execute_pages([root / f"{name}.md" for name in listed], out / CACHE)
-    status, warnings = run_sphinx(root, out, toc_path, strict=not pages, modules=modules)
+    files = [f"{name}.md" for name in listed]
+    execute_pages([root / name for name in files], out / CACHE)
+    status, warnings = run_sphinx(root, out, toc_path, files, strict=not pages, modules=modules)
     faults = [w for w in warnings if not (pages and DANGLING.search(w))]
     if status and not pages and not faults:
         faults.append(f"the build failed: {status}")

@@ -27,7 +27,6 @@ import slides
 import status
 import volume
 from machine import ROOT, SITE, new_tab
-from pack_pdf import packed
 
 PRINTED = ("intro", "jumps")
 SCREEN = {"width": 1280, "height": 720}
@@ -119,10 +118,13 @@ def test_the_pdf_is_tagged_and_says_what_it_is(printed):
 def test_the_pdf_is_packed_and_nothing_is_lost(browser, tmp_path):
     """The tags for screen readers are most of what Chromium prints, one by one as text."""
     tab = browser.new_page()
-    tab.set_content("<h1>Title</h1>" + "<p>A <em>word</em> and <a href='#x'>a link</a>.</p>" * 999)
-    plain = tab.pdf(tagged=True, outline=True)
+    text = "<h1>Title</h1>" + "<p>A <em>word</em> and <a href='#x'>a link</a>.</p>" * 999
+    tab.set_content(text)
+    plain, target = tab.pdf(tagged=True, outline=True), tmp_path / "packed.pdf"
     tab.close()
-    small = packed(plain)
+    target.write_bytes(plain)
+    pdf.finish(target, html.fromstring(text))
+    small = target.read_bytes()
     assert len(small) < len(plain) / 3
     before, after = (pypdf.PdfReader(io.BytesIO(one), strict=True) for one in (plain, small))
     assert [p.extract_text() for p in before.pages] == [p.extract_text() for p in after.pages]
