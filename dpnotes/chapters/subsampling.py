@@ -150,6 +150,8 @@ class DPSGDRun:
 def clip_rows(x: Real, bound: Positive = 1.0) -> Array:
     """Scale every row of x longer than `bound` (l2) back to it: row by row, so privacy is free.
 
+    Fill gaps first: a refusal of NaN is no private answer.
+
     >>> dp.clip_rows([[3.0, 4.0], [0.3, 0.4]], bound=1.0)
     array([[0.6, 0.8],
            [0.3, 0.4]])
