@@ -19,7 +19,9 @@ FLAGS = (
     "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking"
     " --disable-component-update --disable-sync"
 ).split()
-PATIENCE = 300_000  # milliseconds: no measure of speed, the end of what hangs
+# milliseconds: no measure of speed, the end of what cannot come; longer on a busy machine
+PATIENCE = int(30_000 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
+FOR_PYTHON = 10 * PATIENCE  # in the page: it starts, imports and computes
 
 
 def unable(why):

@@ -22,7 +22,7 @@ from test_site import (
 
 from calculator import USUAL, query_of
 from dpnotes import calculator
-from machine import ROOT, SITE, light_address, module_at, unable
+from machine import FOR_PYTHON, ROOT, SITE, light_address, module_at, unable
 
 address = light_address  # test_site.py looks at the page with its formulas
 
@@ -167,6 +167,7 @@ def settled(tab):
         """() => !document.querySelector(".calculator").hasAttribute("aria-busy")
         && !document.querySelector(".calculator-details").hidden
         && !document.querySelector(".calculator-more").hidden""",
+        timeout=FOR_PYTHON,
     )
 
 
