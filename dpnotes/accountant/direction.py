@@ -1,13 +1,16 @@
-"""One direction of a pair of neighbours: p against q for a composition, as enclosures.
+"""One direction of a pair of neighbours: p against q for a composition, as (low, high).
 
 delta(e) = P(L = infinity) + t(e), where t counts the finite losses. One step has a closed form, and
 a few losses are written out (``written``). For the rest of an array of queries one line is computed
 for the middle one (``line``). It also answers neighbours where its error is small; what is left on
 both sides is asked anew. All answer with log of a tail, its slope and bounds on its error. The tail
 is t (side 1), or 1 - delta (side -1) where delta is large.
+
+A direction is the same for all who ask, and never changes. A question is asked to a copy of it,
+which remembers its last line, and is then forgotten: no answer depends on an earlier question.
 """
 
-from functools import cache, cached_property
+from copy import copy
 from math import exp, expm1, inf, log, log1p
 
 import numpy as np
@@ -20,7 +23,7 @@ from .written import CLOSED, OneStep, Sums, is_short
 SHARP, WORSE = 1e-12, 10.0  # a line serves below SHARP, or below WORSE times the middle's error
 TRUSTED = 0.5  # above this error Chernoff's bounds are asked, too
 FAIR, TRIES = 1e-9, 4  # above this error another line is tried, TRIES times at most
-LEAST = 1e-290  # probabilities below are not told from 0
+LEAST = 1e-290  # what upper ends have above, and lower ends below, what may have underflowed
 
 
 class Direction:
@@ -28,35 +31,40 @@ class Direction:
 
     def __init__(self, parts):
         self.parts, self._known = parts, None
-        self.tilts = cache(lambda side: Tilts(parts, side))  # the tables of K
         self.disjoint = any(step.infinite >= 1 for step, _ in parts)
+        self._tilts = () if self.disjoint else (Tilts(parts, 1), Tilts(parts, -1))
         kept = -inf if self.disjoint else sum(k * log1p(-step.infinite) for step, k in parts)
         self.infinite = 0.0 - expm1(kept)  # not -0.0
+        self.surely_infinite = self.infinite * (self.infinite > LEAST)  # less may be cut-off noise
         tops = [] if self.disjoint else [k * step.top() for step, k in parts]
         self.top = sum(tops)  # the largest finite loss
-        self.top_error = 8 * EPS * sum(map(abs, tops)) if self.top < inf else 0.0
+        one = len(parts) == 1 and parts[0][1] == 1
+        self.top_error = 0.0 if one or self.top == inf else 8 * EPS * sum(map(abs, tops))
+        self.log_top_chance = -inf if self.disjoint else self._log_top_chance()
+        self.written = self._written(one)
 
-    @cached_property
-    def top_chance(self):
-        """The probability of the largest finite loss, or a little less."""
+    def _written(self, one):
+        """The closed form of one step, or the sums of a few losses; or None."""
+        if one and isinstance(self.parts[0][0], CLOSED):
+            return OneStep(self.parts[0][0])
+        return Sums(self.parts) if is_short(self.parts) and not self.disjoint else None
+
+    def tilts(self, side):
+        """The table of K of one side."""
+        return self._tilts[side < 0]
+
+    def _log_top_chance(self):
+        """log of the probability of the largest finite loss, or a little less."""
         weights = [(k, step.log_at_top()) for step, k in self.parts]
         if any(log_p == -inf for _, log_p in weights):
-            return 0.0
+            return -inf
         noise = self.top_error + 4 * EPS * sum(k * (2 - log_p) for k, log_p in weights)
-        return exp(sum(k * log_p for k, log_p in weights) - noise)
-
-    @cached_property
-    def written(self):
-        """The closed form of one step, or the sums of a few losses; or None."""
-        step, k = self.parts[0]
-        if len(self.parts) == 1 and k == 1 and isinstance(step, CLOSED):
-            return OneStep(step)
-        return Sums(self.parts) if is_short(self.parts) else None
+        return sum(k * log_p for k, log_p in weights) - noise
 
     def roughly(self, epsilon):
         """log delta(e), by the saddle point."""
         if self.infinite or self.written or epsilon >= self.top:
-            return float(np.log(self.delta(np.array([epsilon]))[1, 0]))
+            return float(np.log(copy(self).delta(np.array([epsilon]))[1, 0]))
         return min(self.tilts(1).saddle(epsilon=epsilon)[2], 0.0)
 
     def chernoff_delta(self, epsilon):
@@ -69,41 +77,42 @@ class Direction:
         return np.exp(np.minimum(self.tilts(side).log_bounds(epsilon), 0.0))
 
     def delta(self, epsilon):
-        """(low, value, high) for an array of e >= 0."""
-        return self._curve(epsilon, LEAST)[:3]
+        """(low, high) for an array of e >= 0."""
+        return self._curve(epsilon, LEAST)[:2]
 
     def complement(self, epsilon):
         """1 - delta(e) from below, without cancellation where it is small."""
-        return self._curve(epsilon, EPS / 2)[3]
+        return self._curve(epsilon, EPS / 2)[2]
 
     def _curve(self, epsilon, least):
-        """(low, value, high) of delta(e) and a lower bound on 1 - delta(e). No line is asked where
-        the finite losses give at most ``least``."""
-        ends = [self.infinite, self.infinite, self.infinite + least, 1 - self.infinite - least]
+        """(low, high) of delta(e) and a lower bound on 1 - delta(e). No line is asked where the
+        finite losses give at most ``least``."""
+        ends = [self.surely_infinite, self.infinite + least, 1 - self.infinite - least]
         found = np.outer(ends, np.ones(len(epsilon)))
         if not self.disjoint:
             inside = epsilon < self.top + self.top_error
             inside[inside] = self.chernoff_delta(epsilon[inside]) > self.infinite + least
             found[:, inside] = share_lines(epsilon[inside], self._deltas)
-            found[:3] = self._below_top(epsilon, found[:3])
-        found *= np.array([[1 - 4 * EPS], [1], [1 + 4 * EPS], [1 - 4 * EPS]])
-        found[[0, 3]] = np.clip(found[[0, 3]], 0.0, 1.0)
-        found[1:3] = np.clip(found[1:3], found[0], 1.0)
+            found[:2] = self._below_top(epsilon, found[:2])
+        found *= np.array([[1 - 4 * EPS], [1 + 4 * EPS], [1 - 4 * EPS]])
+        found = np.clip(found, 0.0, 1.0)
+        found[1] = np.maximum(found[1], found[0])
         return found
 
     def _below_top(self, epsilon, found):
-        """What the largest loss and its probability say of (low, value, high)."""
+        """What the largest loss and its probability say of (low, high)."""
         share = -np.expm1(np.minimum(epsilon - self.top + np.outer([1, -1], [self.top_error]), 0.0))
-        low, value, high = found
-        least, most = self.top_chance * share[0], self.infinite + share[1] + LEAST
+        low, high = found
+        least = self.surely_infinite + exp(self.log_top_chance) * share[0] - LEAST
+        most = self.infinite + share[1] + LEAST * (share[1] > 0)
         high = np.where(epsilon < self.top - self.top_error, np.minimum(high, most), most)
-        return np.maximum(low - LEAST, self.infinite + least - LEAST), np.minimum(value, most), high
+        return np.maximum(low - LEAST, least), high
 
     def _deltas(self, epsilon, middle):
-        """One tail, made for the middle e: which e it answers well enough; low, value and high of
-        delta there, and a lower bound on 1 - delta."""
+        """One tail, made for the middle e: which e it answers well enough; low and high of delta
+        there, and a lower bound on 1 - delta."""
         side, tail, limit = self._tail_for(epsilon, middle)
-        answer = np.outer([0.0, 1.0, 1.0, 0.0], np.ones(len(epsilon)))
+        answer = np.outer([0.0, 1.0, 0.0], np.ones(len(epsilon)))
         error = np.full(len(epsilon), inf)
         if tail is not None:
             log_tail, _, below, above = tail.sums(epsilon)
@@ -111,15 +120,14 @@ class Direction:
             low = value * (1 - np.minimum(below, 1.0))
             high = np.exp(np.minimum(log_tail + np.log1p(above), 0.0))  # value may underflow
             if side > 0:
-                answer = np.array([low, high if self.written else value, high]) + self.infinite
-                answer[2] += LEAST
-                answer = np.array([*answer, 1 - answer[2] - EPS])
+                most = high + self.infinite + LEAST
+                answer = np.array([low + self.surely_infinite, most, 1 - most - EPS])
             else:
-                answer = np.array([1 - high - EPS, 1 - low + EPS, 1 - low + EPS, low])
-        answer = np.where(np.isfinite(answer), answer, [[0.0], [1.0], [1.0], [0.0]])
+                answer = np.array([1 - high - EPS, 1 - low + EPS, low])
+        answer = np.where(np.isfinite(answer), answer, [[0.0], [1.0], [0.0]])
         if not error[middle] < TRUSTED:  # Chernoff's bounds may say more
             answer[0] = np.maximum(answer[0], 1 - self._chernoff(-1, epsilon) - EPS)
-            answer[1:3] = np.minimum(answer[1:3], self.chernoff_delta(epsilon))
+            answer[1] = np.minimum(answer[1], self.chernoff_delta(epsilon))
         if limit == 0:  # a new line
             limit = max(SHARP, WORSE * min(float(error[middle]), TRUSTED))
             known = side, tail, WORSE * error[middle], epsilon[middle]
@@ -144,28 +152,30 @@ class Direction:
         return side, line(self.tilts(side), (start[0], near, start[2])), 0.0
 
     def epsilon(self, delta):
-        """(low, value, high) for an array of 0 <= delta <= 1."""
+        """(low, high) for an array of 0 <= delta <= 1."""
         rest, room = delta - self.infinite, 4 * EPS * delta * (self.infinite > 0)  # its round-off
         at_top = np.abs(rest) <= room
-        found = np.outer([0.0, self.top, self.top + self.top_error], np.ones(len(delta)))
-        found[:, rest < -room] = inf
+        found = np.outer([0.0, self.top + self.top_error], np.ones(len(delta)))
+        found[1, rest < -room] = inf
+        found[0, delta < self.surely_infinite - room] = inf
         found[:, delta == 1] = 0.0
         asked = (rest > room) & (delta < 1)
         if asked.any():
-            found[:, asked] = share_lines(delta[asked], self._epsilons)[:3]
-            found[1:, asked] = np.minimum(found[1:, asked], self.top + self.top_error)
-        if self.top < inf:
-            share = np.maximum(rest + room, 0.0) / max(self.top_chance, LEAST)
+            found[:, asked] = share_lines(delta[asked], self._epsilons)[:2]
+            found[1, asked] = np.minimum(found[1, asked], self.top + self.top_error)
+        if self.top < inf and self.surely_infinite == self.infinite:  # no noise was cut off
+            share = np.exp(np.log(np.maximum(rest + room, 0.0)) - self.log_top_chance)
+            share[delta == 0] = 0.0
             least = self.top - self.top_error + np.log1p(-np.minimum(share, 1.0)) * (1 + 1e-9)
             found[0] = np.maximum(found[0], least)
         elif self.infinite == 0:
             found[0, at_top] = inf
-        found[2, at_top & (self.infinite > 0)] = inf  # delta may be less than that chance
+        found[1, at_top & (self.infinite > 0)] = inf  # delta may be less than that chance
         return np.maximum(found, np.maximum(found[0], 0.0))
 
     def _epsilons(self, delta, middle):
         """Which delta the tail near the middle one serves, and its answers."""
-        answer, error = np.outer([0.0, inf, inf], np.ones(len(delta))), np.full(len(delta), inf)
+        answer, error = np.outer([0.0, inf], np.ones(len(delta))), np.full(len(delta), inf)
         rest = delta - self.infinite
         side = 1 if self.written or rest[middle] <= 0.5 else -1
         target = np.log(rest) if side > 0 else np.log1p(-delta)
@@ -187,12 +197,13 @@ class Direction:
         if tail is not None:
             rounding = 4 * EPS * (np.abs(target) + (self.infinite + delta) / rest)[good]
             found = epsilon[good], slope[good], error[good], side
-            low = certain_end(tail, target[good] + side * rounding, *found, -1)
+            most = np.log(delta - self.surely_infinite) if side > 0 else target
+            low = certain_end(tail, most[good] + side * rounding, *found, -1)
             high = certain_end(tail, target[good] - side * rounding, *found, 1)
-            answer[:, good] = low, np.clip(epsilon[good], low, high), high
+            answer[:, good] = low, high
         if not error[middle] < TRUSTED:
-            answer[1:] = np.minimum(answer[1:], self.tilts(1).epsilon_bounds(np.log(rest)))
-        answer = np.where(np.isnan(answer), [[0.0], [inf], [inf]], answer)
+            answer[1] = np.minimum(answer[1], self.tilts(1).epsilon_bounds(np.log(rest)))
+        answer = np.where(np.isnan(answer), [[0.0], [inf]], answer)
         return good, np.maximum(answer, 0.0)
 
     def renyi(self, alpha):
@@ -213,7 +224,7 @@ class Direction:
 def share_lines(queries, answers):
     """Answer the middle query and the neighbours that its line serves; then the left and the right
     rest in the same way."""
-    found = np.empty((4, len(queries)))
+    found = np.empty((3, len(queries)))
     left = [np.argsort(queries)]
     while left:
         order = left.pop()
@@ -264,7 +275,8 @@ def solve(tail, target, start, side, middle, last):
 def certain_end(tail, target, epsilon, slope, error, side, way):
     """A point that is certainly beyond the root (way 1) or before it (-1), by the tail's bounds on
     its error; infinity or 0 where none is found."""
-    pad = 1.1 * error / np.maximum(slope, 1e-300) + 8 * EPS * np.abs(epsilon) + 1e-300
+    least = 1.1 * error / np.maximum(slope, 1e-300) + 8 * EPS * np.abs(epsilon) + 1e-300
+    pad = np.where(epsilon > 0, least, 0.0)
     for _ in range(60):
         end = epsilon + way * pad
         log_tail, _, below, above = tail.sums(end)
@@ -275,5 +287,5 @@ def certain_end(tail, target, epsilon, slope, error, side, way):
         unsure = ~sure & ((end > 0) | (way > 0))
         if not unsure.any():
             break
-        pad = np.where(unsure, 2 * pad, pad)
+        pad = np.where(unsure, np.maximum(2 * pad, least), pad)
     return np.where(sure, end, inf if way > 0 else 0.0)

@@ -38,17 +38,18 @@ def cumulant(parts, c):
 
 
 class Tilts:
-    """The table of one side (1 or -1) of a composition of finite losses."""
+    """The table of one side (1 or -1) of a composition of finite losses.
+
+    A question begins with the same entries, and adds what it needs to its own copy. What was
+    computed once is kept, but no answer depends on it."""
 
     def __init__(self, parts, side):
-        self.parts, self.side = parts, side
-        spread = sqrt(sum(k * step.spread() ** 2 for step, k in parts))
-        self.cap = min(60.0, log(min(step.tilt_limit() for step, _ in parts)))
-        start = min(log(40 / max(spread, 1e-100)), self.cap)
-        if side < 0:
-            self.cap, start = 60.0, 5.0
-        self.t = start - STEP * np.arange(FIRST + 1.0)[::-1]
-        self.rows = self._saddles(self.t)
+        self.parts, self.side, self._known = parts, side, {}
+        self.cap, self.start = 60.0, 5.0
+        if side > 0:
+            spread = sqrt(sum(k * step.spread() ** 2 for step, k in parts))
+            self.cap = min(60.0, log(min(step.tilt_limit() for step, _ in parts)))
+            self.start = min(log(40 / max(spread, 1e-100)), self.cap)
 
     def tilt(self, t):
         """The tilt c at the coordinate t of the table; it increases with t."""
@@ -57,12 +58,15 @@ class Tilts:
     def _saddles(self, t):
         """c, K, the e whose integrand has its saddle point there, and the saddle-point value of
         log t(e), for an array t."""
-        c = self.tilt(t)
-        value, mean, variance = self.table(c)
-        epsilon = mean - 1 / c - 1 / (c + 1)
-        bend = variance + 1 / c**2 + 1 / (c + 1) ** 2
-        log_tail = value - c * epsilon + log_kernel(c) - 0.5 * np.log(2 * np.pi * bend)
-        return np.array([c, value, epsilon, log_tail])
+        key = t.tobytes()
+        if key not in self._known:
+            c = self.tilt(t)
+            value, mean, variance = self.table(c)
+            epsilon = mean - 1 / c - 1 / (c + 1)
+            bend = variance + 1 / c**2 + 1 / (c + 1) ** 2
+            log_tail = value - c * epsilon + log_kernel(c) - 0.5 * np.log(2 * np.pi * bend)
+            self._known[key] = np.array([c, value, epsilon, log_tail])
+        return self._known[key]
 
     def table(self, c):
         """K, K' and K'' of all rounds."""
@@ -70,30 +74,34 @@ class Tilts:
 
     def saddle(self, epsilon=None, log_tail=None):
         """(c, e, log t) of the saddle point for an e, or for a tail."""
+        t, rows, column, target = self._entries(epsilon, log_tail)
+        place = float(np.interp(target, column, t))
+        return float(self.tilt(place)), *(float(np.interp(place, t, x)) for x in rows[2:])
+
+    def _entries(self, epsilon=None, log_tail=None):
+        """The entries of the table that an e, or a tail, needs: t, rows, the increasing row to look
+        it up in, and what to look up."""
         row, target = (2, epsilon) if log_tail is None else (3, -self.side * log_tail)
         sign = 1.0 if log_tail is None else -self.side
+        t = self.start - STEP * np.arange(FIRST + 1.0)[::-1]
+        rows = self._saddles(t)
         for _ in range(60):
-            column = np.maximum.accumulate(sign * self.rows[row])
+            column = np.maximum.accumulate(sign * rows[row])
             i = int(np.searchsorted(column, target))
-            if i == 0 and self.t[0] > -80:
-                self._add(self.t[0] - STEP * np.arange(1.0, FIRST)[::-1])
-            elif i == len(column) and self.t[-1] < self.cap - 1e-9:
-                self._add(np.minimum(self.t[-1] + STEP * np.arange(1.0, FIRST), self.cap))
-            elif 0 < i < len(column) and column[i] - column[i - 1] > STEEP and len(column) < MOST:
-                if self.t[i] - self.t[i - 1] < 1e-12:
+            if i == 0 and t[0] > -80:
+                new = t[0] - STEP * np.arange(1.0, FIRST)[::-1]
+            elif i == len(t) and t[-1] < self.cap - 1e-9:
+                new = np.unique(np.minimum(t[-1] + STEP * np.arange(1.0, FIRST), self.cap))
+            elif 0 < i < len(t) < MOST and column[i] - column[i - 1] > STEEP:
+                if t[i] - t[i - 1] < 1e-12:
                     break
-                self._add(np.linspace(self.t[i - 1], self.t[i], 9)[1:-1])
+                new = np.linspace(t[i - 1], t[i], 9)[1:-1]
             else:
                 break
-        t = float(np.interp(target, column, self.t))
-        return float(self.tilt(t)), *(float(np.interp(t, self.t, x)) for x in self.rows[2:])
-
-    def _add(self, t):
-        t = np.unique(t)
-        t = t[~np.isin(t, self.t)]
-        order = np.argsort(np.concatenate([self.t, t]))
-        self.rows = np.concatenate([self.rows, self._saddles(t)], axis=1)[:, order]
-        self.t = np.concatenate([self.t, t])[order]
+            t, rows = np.append(t, new), np.append(rows, self._saddles(new), axis=1)
+            order = np.argsort(t)
+            t, rows = t[order], rows[:, order]
+        return t, rows, column, target
 
     def rivals(self, c):
         """Tilts around c, with K, K'' and K + C: for the Chernoff bounds on a line's aliases."""
@@ -108,13 +116,18 @@ class Tilts:
 
     def log_bounds(self, epsilon):
         """log of the least Chernoff bound on t(e) in the table, for an array of e."""
-        c, value = self.rows[:2]
-        heights = value + chernoff(c) + self.allowance(value)
+        if not len(epsilon):
+            return epsilon
+        c, heights = self._heights({"epsilon": x} for x in {epsilon.min(), epsilon.max()})
         moved = np.multiply.outer(epsilon, c)
         return np.min(heights - moved + 4 * EPS * np.abs(moved), axis=1)
 
     def epsilon_bounds(self, log_tail):
         """The least e that Chernoff's bound on the right side gives, for an array of tails."""
-        c, value = self.rows[:2]
-        heights = value + chernoff(c) + self.allowance(value)
+        c, heights = self._heights({"log_tail": x} for x in {log_tail.min(), log_tail.max()})
         return np.min((heights - log_tail[:, None]) / c, axis=1) * (1 + 1e-14) + 1e-300
+
+    def _heights(self, questions):
+        """Tilts, and K + C there, for Chernoff's bounds: all entries that these questions need."""
+        c, value, *_ = np.concatenate([self._entries(**x)[1] for x in questions], axis=1)
+        return c, value + chernoff(c) + self.allowance(value)

@@ -63,7 +63,11 @@ def _sampled_moment(gains, rate):
 
 @checked
 def rdp_to_dp(alpha: OrderAboveOne, rdp: Nonnegative, delta: OpenProbability) -> float | Array:
-    """epsilon from (alpha, rdp)-RDP: rdp + ln(1/delta)/(alpha-1) (A-rdp-to-dp; Mironov 2017)."""
+    """epsilon from (alpha, rdp)-RDP: rdp + ln(1/delta)/(alpha-1) (A-rdp-to-dp; Mironov 2017).
+
+    >>> round(dp.rdp_to_dp(alpha=20.0, rdp=0.3, delta=1e-6), 4)
+    1.0271
+    """
     return rdp - np.log(delta) / (alpha - 1)
 
 
@@ -74,6 +78,9 @@ def rdp_to_dp_improved(
     """epsilon from (alpha, rdp)-RDP by Canonne, Kamath & Steinke (2020, proposition 12).
 
     rdp + ln(1-1/alpha) - ln(alpha delta)/(alpha-1), and never below zero.
+
+    >>> round(dp.rdp_to_dp_improved(alpha=20.0, rdp=0.3, delta=1e-6), 4)
+    0.8182
     """
     excess = log1p(-1 / alpha) - (np.log(delta) + np.log(alpha)) / (alpha - 1)
     return np.maximum(rdp + excess, 0.0)
@@ -87,6 +94,9 @@ def rdp_to_dp_optimal(
 
     Only two-point laws matter: the largest ln((p-delta)/q) over (p, q) with
     D_alpha((p, 1-p)||(q, 1-q)) <= rdp. Never below zero.
+
+    >>> round(dp.rdp_to_dp_optimal(alpha=20.0, rdp=0.3, delta=1e-6), 4)
+    0.818
     """
     if rdp == 0:
         return 0.0
@@ -127,13 +137,21 @@ def _least_log_q(p, alpha, rdp):
 
 @checked
 def zcdp_to_dp(rho: Nonnegative, delta: OpenProbability) -> float | Array:
-    """epsilon from rho-zCDP: rho + 2 sqrt(rho ln(1/delta)) (U-zcdp-to-dp; Bun & Steinke 2016)."""
+    """epsilon from rho-zCDP: rho + 2 sqrt(rho ln(1/delta)) (U-zcdp-to-dp; Bun & Steinke 2016).
+
+    >>> round(dp.zcdp_to_dp(rho=0.1, delta=1e-6), 4)
+    2.4508
+    """
     return rho + 2 * np.sqrt(-rho * np.log(delta))
 
 
 @checked
 def zcdp_to_dp_improved(rho: NonnegativeNumber, delta: OpenProbabilityNumber) -> float:
-    """epsilon from rho-zCDP at the best order of `rdp_to_dp_improved`; scalars."""
+    """epsilon from rho-zCDP at the best order of `rdp_to_dp_improved`; scalars.
+
+    >>> round(dp.zcdp_to_dp_improved(rho=0.1, delta=1e-6), 4)
+    2.1419
+    """
 
     def at(log_order):
         alpha = 1 + np.exp(log_order)

@@ -1,0 +1,161 @@
+"""What protects people: numbers that are upper ends, on random runs of all kinds; and one object
+that many threads and processes ask, whatever was asked before."""
+
+import asyncio
+import copy
+import multiprocessing
+import pickle
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from math import inf
+
+import numpy as np
+import pytest
+
+import dpnotes as dp
+from evidence import at_most, holds
+
+WIDE, MOST = 1e-6, 1e300  # wider intervals are not compared; instead of infinity
+
+
+def some_step(rng):
+    """A step of any kind."""
+    noise, rate = float(np.exp(rng.uniform(-1, 3))), float(10 ** rng.uniform(-7, 0))
+    weights = rng.dirichlet(np.ones(4), size=2)
+    leaking = weights * [[1, 1, 1, 1], [1, 1, 1, 0]]
+    steps = [
+        dp.gaussian(noise),
+        dp.laplace(noise),
+        dp.randomized_response(1 / noise),
+        dp.discrete_gaussian(noise + 0.3),
+        dp.discrete_laplace(noise, sensitivity=2),
+        dp.finite(*weights),
+        dp.finite(leaking[0], leaking[1] / leaking[1].sum()),
+        dp.subsample(dp.gaussian(noise), rate),
+        dp.subsample(dp.gaussian(noise), rate),
+        dp.subsample(dp.laplace(noise), max(rate, 1e-2)),
+        dp.subsample_substitution(dp.gaussian(noise), rate),
+    ]
+    return steps[rng.integers(len(steps))]
+
+
+def some_run(rng):
+    """One or two kinds of steps, each once or many times."""
+    many = [int(10 ** rng.uniform(0, 4)) if rng.random() < 0.7 else 1 for _ in range(2)]
+    run = some_step(rng).compose(many[0])
+    return run if rng.random() < 0.7 else run + some_step(rng).compose(min(many[1], 50))
+
+
+def obeys(run, delta, epsilon, alpha):
+    """The laws of one run, at deltas that fall."""
+    low, high = np.minimum(run.epsilon_interval(delta), MOST)
+    holds(
+        (low >= 0) & (low <= high) & (np.minimum(run.epsilon(delta), MOST) == high), "the upper end"
+    )
+    at_most(low[:-1], high[1:], rtol=1e-14)  # epsilon does not grow with delta
+    twice, more = run.compose(2), run + dp.gaussian(30.0)
+    for worse in (twice, more):
+        at_most(low, np.minimum(worse.epsilon(delta), MOST), rtol=1e-14)
+    least, most = run.delta_interval(np.minimum(high, 1e9))
+    finite, sharp = high < MOST, most - least <= WIDE * most
+    at_most(least[finite], delta[finite], rtol=1e-13)  # epsilon(delta) meets delta
+    at_most(most[finite & sharp], delta[finite & sharp], rtol=2 * WIDE, atol=2e-290)
+    least, most = run.delta_interval(epsilon)
+    holds((least >= 0) & (run.delta(epsilon) == most) & (most <= 1), "the upper end")
+    at_most(least[1:], most[:-1], rtol=1e-14)
+    spent = run.renyi(alpha)
+    with np.errstate(invalid="ignore"):  # the optimal conversion of Rényi DP
+        proved = np.log1p(-1 / alpha) - np.log(delta[:, None] * alpha) / (alpha - 1) + spent
+    at_most(high, np.clip(proved, 0, MOST).min(axis=1), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_runs(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(40):
+        delta = np.sort(10 ** rng.uniform(-16, -1, 3))[::-1]
+        obeys(some_run(rng), delta, np.sort(10 ** rng.uniform(-3, 1, 3)), 1 + 2.0 ** np.arange(7))
+
+
+def test_lower_ends_below_the_smallest_numbers():
+    """What underflows is nothing for a lower end."""
+    low, high = dp.randomized_response(0.01).compose(2000).epsilon_interval(1e-291)
+    holds(15.359766 < low <= high < 15.359767, "19.89 would be the largest loss")
+    low, high = dp.discrete_gaussian(2.0).epsilon_interval([1e-306, 0.0])
+    holds((low < 20) & (high == inf), "noise that was cut off may lose nothing")
+    holds(dp.discrete_gaussian(2.0).delta_interval(40.0)[0] == 0.0, "nor is it sure to lose")
+
+
+# ------------------------------------------------------------------------ one object, many askers
+
+DELTAS = [1e-3, 1e-9, 1e-5, 1e-12, 1e-2, 1e-7, 1e-4, 1e-10]
+RUNS = [
+    dp.subsample(dp.gaussian(0.8), 0.01).compose(1000),
+    dp.subsample(dp.gaussian(1.0), 1e-4).compose(10) + dp.gaussian(20.0),
+    dp.discrete_gaussian(3.0).compose(4),
+    dp.subsample_substitution(dp.gaussian(2.0), 0.01).compose(50),
+    dp.finite([0.5, 0.3, 0.2], [0.2, 0.3, 0.5]).compose(30),
+    dp.gaussian(2.0) + dp.randomized_response(0.3).compose(20),
+]
+
+
+def fresh(run):
+    """The same loss, which nobody has asked."""
+    return sum(dp.PrivacyLoss([part]) for part in run._given)
+
+
+def ask(run, delta):
+    """Its epsilon, the delta there, and an order of Rényi DP."""
+    return run.epsilon(delta), run.delta(run.epsilon(delta)), run.renyi(1 - np.log(delta))
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return [[ask(fresh(run), delta) for delta in DELTAS] for run in RUNS]
+
+
+def test_threads(truth):
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            for _ in range(2):
+                shared = [fresh(run) for run in RUNS]
+                found = [list(pool.map(ask, [run] * 8, DELTAS)) for run in shared]
+                assert found == truth
+                assert [[ask(run, delta) for delta in DELTAS] for run in shared] == truth
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_asyncio(truth):
+    async def together(run):
+        run = fresh(run)
+        return await asyncio.gather(*(asyncio.to_thread(ask, run, d) for d in DELTAS))
+
+    assert [asyncio.run(together(run)) for run in RUNS] == truth
+
+
+def test_any_order(truth):
+    """What was asked before changes no digit, in arrays neither."""
+    for run, expected in zip(RUNS, truth, strict=True):
+        shared, array = fresh(run), np.geomspace(1e-8, 0.1, 20)
+        first = shared.epsilon(array), shared.tradeoff(0.2)
+        assert [ask(shared, delta) for delta in DELTAS[::-1]] == expected[::-1]
+        assert (shared.epsilon(array) == first[0]).all() and shared.tradeoff(0.2) == first[1]
+
+
+def test_spawned_processes(truth):
+    asked = [copy.deepcopy(run) for run in RUNS]
+    for run in asked:
+        ask(run, 1e-6)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        found = pool.starmap(ask, [(run, delta) for run in asked for delta in DELTAS])
+    assert found == [answer for answers in truth for answer in answers]
+
+
+def test_copies():
+    for run in RUNS:
+        run.epsilon(1e-6)
+        for same in (pickle.loads(pickle.dumps(run)), copy.copy(run), copy.deepcopy(run)):
+            assert repr(same) == repr(run) and same.epsilon(1e-6) == run.epsilon(1e-6)
