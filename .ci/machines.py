@@ -109,6 +109,15 @@ def no_python_for_pages(folder):
     return code or "Its cells do not run" not in (folder / "log.txt").read_text()
 
 
+def package(*versions):
+    """A row: the package alone, by the number that README prints last, with these versions."""
+    code = "from dpnotes.chapters import composition as c; import dpnotes, sys; "
+    code += "sys.exit(abs(c.advanced(epsilon=0.1, k=100, delta_prime=1e-6) - 5.756105519) > 1e-9 "
+    code += "or dpnotes.gaussian(sigma=1.0).epsilon(delta=1e-5) < 4)"
+    install = f"python3 -m venv p && p/bin/pip install -q . {' '.join(versions)}"
+    return lambda folder: run(f"{install} && cd p && bin/python -c '{code}'", folder)
+
+
 def another_user(folder):
     """Not root, with rights for nobody else, and the plainest locale."""
     shutil.chown(folder, "nobody")
@@ -139,6 +148,8 @@ ROWS = {
     "no source of Python for pages": no_python_for_pages,
     "again without network": twice,
     "two builds at once": at_once,
+    "the package, oldest NumPy and SciPy": package("numpy==1.26.0", "scipy==1.12.0"),
+    "the package, newest NumPy and SciPy": package("numpy", "scipy"),
     "settings of the user": lambda f: run(
         f"export HOME=$PWD/home; {' && '.join(SETTINGS.values())} && {WHOLE} && "
         ".venv/bin/ruff check -q . && unset PYTHONOPTIMIZE", f, **HOSTILE

@@ -4,6 +4,7 @@ import functools
 import http.server
 import importlib.util
 import io
+import json
 import os
 import re
 import threading
@@ -27,6 +28,13 @@ FOR_PYTHON = 10 * PATIENCE  # in the page: it starts, imports and computes
 def unable(why):
     """What a test needs is not on this machine: skipped, and a failure where CI is set."""
     pytest.fail(why) if os.environ.get("CI") else pytest.skip(why)
+
+
+def need_python_in_pages():
+    """Skip where the site was built without the Python that runs in its pages."""
+    facts = SITE / "_run" / "runtime.json"
+    if not (facts.exists() and json.loads(facts.read_text(encoding="utf-8"))["available"]):
+        unable("the site was built without the Python that runs in pages")
 
 
 def module_at(path):

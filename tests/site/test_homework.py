@@ -27,13 +27,12 @@ from test_site import (
 
 from assignments.grader import leaks, masters, rendering, sandbox
 from assignments.grader.check import solved
-from machine import FOR_PYTHON, ROOT, light_address, module_at, unable
+from machine import FOR_PYTHON, ROOT, light_address, module_at, need_python_in_pages, unable
 
 address = light_address  # test_site.py looks at the pages with their formulas
 
 HANDOUTS = ROOT / "chapters" / "assignments" / "downloads"
 NAMES = sorted(path.stem for path in (ROOT / "assignments").glob("*.md"))
-RUNTIME = SITE / "_run" / "runtime.json"
 
 checker = module_at("site/homework/check.py")
 
@@ -216,8 +215,7 @@ def load(tab, name, content):
 @pytest.fixture
 def python(browser, address):
     """A tab with the page's own Python and no hurry; skipped where the site has none."""
-    if not (RUNTIME.exists() and json.loads(RUNTIME.read_text())["available"]):
-        unable("the site was built without Python for its pages")
+    need_python_in_pages()
     with Watched(browser, address, viewport=NARROW, color_scheme="dark") as desk:
         script = (
             (SITE / "_homework" / "homework.js").read_text().replace("LIMIT = 30", "LIMIT = 3000")

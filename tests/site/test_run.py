@@ -21,7 +21,7 @@ from test_site import AXE, NAMES, WIDE, Watched, lighten, violations
 import guards
 from calculator import query_of
 from dpnotes import calculator
-from machine import FOR_PYTHON, SITE, unable
+from machine import FOR_PYTHON, SITE, need_python_in_pages
 
 EXECUTED = SITE.parent / "jupyter_execute"
 PAGES = sorted(
@@ -62,9 +62,7 @@ class Server:
 
 @pytest.fixture(scope="module")
 def server():
-    facts = SITE / "_run" / "runtime.json"
-    if not facts.exists() or not json.loads(facts.read_text())["available"]:
-        unable("the site was built without the Python that runs in pages")
+    need_python_in_pages()
     server = Server()
     yield server
     server.end()
