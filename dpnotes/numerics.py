@@ -85,12 +85,12 @@ def _later(module: str, *names: str) -> Iterator[Callable[..., Any]]:
 
 
 (
-    betainccinv, betaincinv, erf, erfcx, erfinv, expit, gammaln, kl_div, log1p, log_ndtr,
+    betainc, betainccinv, betaincinv, erf, erfcx, erfinv, expit, gammaln, kl_div, log1p, log_ndtr,
     log_softmax, logsumexp, ndtr, ndtri, softmax, xlog1py, xlogy,
 ) = _later(
-    "scipy.special", "betainccinv", "betaincinv", "erf", "erfcx", "erfinv", "expit", "gammaln",
-    "kl_div", "log1p", "log_ndtr", "log_softmax", "logsumexp", "ndtr", "ndtri", "softmax",
-    "xlog1py", "xlogy",
+    "scipy.special", "betainc", "betainccinv", "betaincinv", "erf", "erfcx", "erfinv", "expit",
+    "gammaln", "kl_div", "log1p", "log_ndtr", "log_softmax", "logsumexp", "ndtr", "ndtri",
+    "softmax", "xlog1py", "xlogy",
 )  # fmt: skip
 cho_factor, cho_solve = _later("scipy.linalg", "cho_factor", "cho_solve")
 
