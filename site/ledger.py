@@ -26,7 +26,7 @@ def label(claim_id):
 
 @cache
 def sources():
-    """Letter -> {title, kind, about} of the source documents."""
+    """Letter -> {title, kind} of the source documents."""
     return yaml.safe_load((ROOT / "ledger" / "sources.yml").read_text(encoding="utf8"))
 
 
