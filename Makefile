@@ -9,8 +9,8 @@ ifneq "$(shell $(BIN)/python -Ic '$(HOME_OF)' 2>&1)" "$(CURDIR)/dpnotes/__init__
 .PHONY: $(INSTALLED)
 endif
 BUILT := _build/html/.built
-SOURCES := $(shell git ls-files _config.yml _toc.yml chapters dpnotes ledger site tests/claims ':(glob)tests/*.py' \
-  ':(glob)assignments/*.md' assignments/grader package-lock.json 2>/dev/null)
+SOURCES := $(shell find _config.yml _toc.yml package-lock.json chapters dpnotes ledger site assignments \
+  tests/claims tests/*.py -type f -not -path '*/__pycache__/*' -not -path 'chapters/assignments/*')
 PORT ?= 8000
 # What acts before Python starts; the rest of what is set elsewhere is in site/surroundings.py.
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONWARNINGS PYTHONOPTIMIZE PYTHONINSPECT
