@@ -153,6 +153,8 @@ export function call(name, args) {
 }
 export const stop = async () => cut();
 """
+_runner = (ROOT / "site" / "run" / "python.js").read_text(encoding="utf-8")
+STAND_IN += _runner[_runner.index("const NETWORK") :]  # how it words what went wrong
 
 
 @pytest.fixture
@@ -498,7 +500,7 @@ def test_reset_can_be_undone_and_results_know_when_they_are_old(desk, right):
     ("reason", "hint"),
     [
         ("no Python", ""),
-        ("pandas could not be fetched", "; without network, only packages that were loaded here"),
+        ("pandas could not be fetched", "; without network, only what was loaded here before"),
     ],
 )
 def test_python_that_does_not_come_is_not_the_answers_fault(desk, reason, hint):
