@@ -88,16 +88,26 @@ def install_node_modules(root):
 
 
 def write_assignments(root):
-    """The student versions of the assignments, unless they are newer than what makes them."""
-    made = list((root / "chapters" / "assignments").rglob("*.*"))
-    masters = sorted((root / "assignments").glob("*.md"))
+    """The student versions of the assignments, unless they are newer than what makes them.
+
+    The masters are those of the variable ASSIGNMENTS, else those of the last build.
+    """
+    pages = root / "chapters" / "assignments"
+    sign = pages / ".masters"
+    last = sign.read_text(encoding="utf-8").splitlines()[0] if sign.exists() else ""
+    folder = os.environ.get("ASSIGNMENTS") or last or "assignments"
+    print(f"Assignments: the masters in {folder}")
+    made = [path for path in pages.rglob("*.*") if path != sign]
+    masters = sorted((root / folder).glob("*.md"))
     makers = [*masters, *(root / "assignments" / "grader").glob("*.py")]
     newest = max((path.stat().st_mtime for path in makers), default=0.0)
     if (
         len(made) < 2 * len(masters)
+        or folder != last
         or min((path.stat().st_mtime for path in made), default=newest) < newest
     ):
         command = [sys.executable, "-m", "assignments.grader", "build", "--no-check"]
+        command += ["--masters", folder]
         subprocess.run(command, cwd=root, check=True)
 
 
