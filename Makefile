@@ -12,8 +12,8 @@ BUILT := _build/html/.built
 # the masters of the last build, for every command, until it is said otherwise
 ASSIGNMENTS ?= $(or $(shell head -n 1 chapters/assignments/.masters 2>/dev/null),assignments)
 export ASSIGNMENTS
-SOURCES := $(shell git ls-files _config.yml _toc.yml chapters dpnotes ledger site tests/claims ':(glob)tests/*.py' \
-  assignments/grader package-lock.json 2>/dev/null) $(wildcard $(ASSIGNMENTS)/*.md)
+SOURCES := $(shell find _config.yml _toc.yml package-lock.json chapters dpnotes ledger site assignments $(ASSIGNMENTS) \
+  tests/claims tests/*.py -type f -not -path '*/__pycache__/*' -not -path 'chapters/assignments/*')
 PORT ?= 8000
 # What acts before Python starts; the rest of what is set elsewhere is in site/surroundings.py.
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONWARNINGS PYTHONOPTIMIZE PYTHONINSPECT
@@ -40,7 +40,6 @@ help:
 	@echo "  make test         build if needed, then every check but the longest"
 	@echo "  make quick        the quick tests of the package and of the claims"
 	@echo "  make pdf          the whole book as one tagged PDF (printed by Chromium)"
-	@echo "  make epub         the whole book for a reader's device"
 	@echo "  make slides       a lecture deck for each chapter"
 	@echo "  make offline-zip  the built site as a zip, to be read and run without network"
 	@echo "  make assignments  write and check the student versions"
@@ -84,13 +83,10 @@ offline-zip: $(BUILT)
 lab: $(INSTALLED)
 	$(BIN)/python site/lab.py notebooks $(FLAGS)
 
-.PHONY: pdf epub slides
+.PHONY: pdf slides
 
 pdf: $(BUILT)
 	$(BIN)/python site/pdf.py
-
-epub: $(BUILT)
-	$(BIN)/python site/epub.py
 
 slides: $(BUILT)
 	$(BIN)/python site/slides.py

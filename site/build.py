@@ -11,6 +11,7 @@ notebook is complete and no guard (`guards.py`) found a fault.
 import argparse
 import asyncio
 import contextlib
+import fcntl
 import json
 import os
 import re
@@ -88,27 +89,33 @@ def install_node_modules(root):
 
 
 def write_assignments(root):
-    """The student versions of the assignments, unless they are newer than what makes them.
+    """The student versions of the assignments, unless all are there and newer than their makers.
 
     The masters are those of the variable ASSIGNMENTS, else those of the last build.
     """
     pages = root / "chapters" / "assignments"
-    sign = pages / ".masters"
+    stamp, sign = pages / ".complete", pages / ".masters"
     last = sign.read_text(encoding="utf-8").splitlines()[0] if sign.exists() else ""
     folder = os.environ.get("ASSIGNMENTS") or last or "assignments"
     print(f"Assignments: the masters in {folder}")
-    made = [path for path in pages.rglob("*.*") if path != sign]
     masters = sorted((root / folder).glob("*.md"))
     makers = [*masters, *(root / "assignments" / "grader").glob("*.py")]
-    newest = max((path.stat().st_mtime for path in makers), default=0.0)
-    if (
-        len(made) < 2 * len(masters)
-        or folder != last
-        or min((path.stat().st_mtime for path in made), default=newest) < newest
-    ):
+    newest = max(path.stat().st_mtime for path in makers)
+    old = not stamp.exists() or stamp.stat().st_mtime < newest
+    count = len([path for path in pages.rglob("*.*") if path not in (stamp, sign)])
+    if old or folder != last or count < 2 * len(masters):
         command = [sys.executable, "-m", "assignments.grader", "build", "--no-check"]
         command += ["--masters", folder]
         subprocess.run(command, cwd=root, check=True)
+        stamp.touch()
+
+
+@contextlib.contextmanager
+def alone():
+    """No other build of this tree is in here at the same time."""
+    with (surroundings.OWN / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def partial_toc(root, toc, pages):
@@ -229,7 +236,6 @@ def build(root, out, pages, lock):
     """Build, then check; returns the list of faults. Without a `lock` no cell runs in its page."""
     import guards
 
-    write_assignments(root)
     for folder in ("html", ".doctrees", "jupyter_execute"):
         shutil.rmtree(out / folder, ignore_errors=True)
     out.mkdir(parents=True, exist_ok=True)
@@ -274,7 +280,9 @@ def main():
     )
     options = parser.parse_args()
     start, out = time.time(), options.out.resolve()
-    install_node_modules(ROOT)
+    with alone():
+        install_node_modules(ROOT)
+        write_assignments(ROOT)
     lock, problem = python_for_pages(ROOT, not options.without_python)
     faults = build(ROOT, out, options.pages, lock)
     if faults:
