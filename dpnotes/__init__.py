@@ -42,4 +42,4 @@ __all__ = [
     "zcdp_to_dp_improved",
 ]  # fmt: skip
 
-__version__ = "0.1.0"
+__version__ = "4.0.0"  # the edition of the book first

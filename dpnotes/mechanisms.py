@@ -78,6 +78,9 @@ def laplace_mechanism(
 
     epsilon-DP when `sensitivity` is the l1 sensitivity of the whole of `value` (T-laplace, F-3.6).
     The result has the shape of `value`. For study: floats leak (X-low-bits).
+
+    >>> round(dp.laplace_mechanism(100, epsilon=0.25, rng=np.random.default_rng(1)), 4)
+    100.0957
     """
     scale = sensitivity / epsilon
     noise = rng.laplace(0.0, scale, np.shape(value))
@@ -91,6 +94,9 @@ def gaussian_mechanism(value: Real, *, sigma: Positive = 1.0, rng: Generator) ->
     What `gaussian_sigma(epsilon, delta, sensitivity)` returns is what is drawn, and what
     `dpnotes.gaussian(sigma, sensitivity)` accounts for, `sensitivity` being the l2 sensitivity of
     the whole of `value` (T-def-gaussian). For study: floats leak (X-low-bits).
+
+    >>> round(dp.gaussian_mechanism(100, sigma=4.0, rng=np.random.default_rng(1)), 4)
+    101.3823
     """
     noise = rng.normal(0.0, sigma, np.shape(value))
     return value + noise
@@ -102,6 +108,9 @@ def randomized_response_mechanism(bits: Bits, epsilon: Positive = 1.0, *, rng: G
 
     epsilon-DP for each respondent (F-randomized-response). `bits`: 0/1 or booleans of any shape;
     the result is a boolean array of that shape.
+
+    >>> dp.randomized_response_mechanism([1, 0, 1], epsilon=2.0, rng=np.random.default_rng(1))
+    array([ True, False,  True])
     """
     lie = expit(-epsilon)
     return bits ^ (rng.random(bits.shape) < lie)
@@ -113,6 +122,9 @@ def randomized_response_estimate(answers: Bits, epsilon: Positive = 1.0) -> floa
 
     (mean - lie)/(1 - 2 lie) with lie = 1/(1+e^epsilon); it may leave [0, 1]. Its standard deviation
     is `randomized_response_error` (F-randomized-response).
+
+    >>> round(dp.randomized_response_estimate([1, 0, 1, 1], epsilon=2.0), 4)
+    0.8283
     """
     return 0.5 + (np.atleast_1d(answers).mean(-1) - 0.5) / np.tanh(epsilon / 2)
 
@@ -126,6 +138,9 @@ def discrete_laplace_mechanism(
     epsilon-DP for an integer `value` (or array of them) of l1 sensitivity `sensitivity`, a whole
     number; the float `epsilon` is taken as the fraction it is (X-discrete-laplace). Returns a
     Python int, or an int64 array (of Python ints where these do not fit).
+
+    >>> dp.discrete_laplace_mechanism(100, epsilon=0.25, rng=np.random.default_rng(1))
+    102
     """
     rate = Fraction(epsilon) / sensitivity
     return _sum_of_integers(value, discrete_laplace_noise(rate, value.size, rng))
@@ -140,6 +155,9 @@ def discrete_gaussian_mechanism(
     For an integer `value` (or array of them) of l2 sensitivity s: concentrated DP with rho =
     s^2/(2 sigma^2), as for the Gaussian (X-discrete-gaussian). The float `sigma` is taken as the
     fraction it is. Returns a Python int or an array, as `discrete_laplace_mechanism` does.
+
+    >>> dp.discrete_gaussian_mechanism(100, sigma=4.0, rng=np.random.default_rng(1))
+    103
     """
     return _sum_of_integers(value, discrete_gaussian_noise(Fraction(sigma) ** 2, value.size, rng))
 
@@ -151,6 +169,9 @@ def to_grid(values: Data, *, lower: RealNumber, upper: RealNumber, grid: Positiv
     round(value/grid), clipped to round(lower/grid)..round(upper/grid), as an int64 array. NaN and
     None count as `lower`: a refusal would reveal them. Entry by entry, so one row moves one integer
     (X-safe-sum).
+
+    >>> dp.to_grid([0.3, 9.0], lower=0.0, upper=1.0, grid=0.25)
+    array([1, 4])
     """
     least, most = _grid_ends(lower, upper, grid)
     with np.errstate(over="ignore"):  # a warning would reveal them, too
@@ -169,6 +190,9 @@ def safe_sum(
     summed without rounding. Discrete Laplace noise is added, of their sensitivity
     max(abs(lower), abs(upper))/grid in whole steps. Only then is the sum multiplied by `grid`
     (X-safe-sum). `values` may be empty. Rounding costs at most grid/2 a row.
+
+    >>> dp.safe_sum([0.3, 9.0], lower=0.0, upper=1.0, grid=0.25, rng=np.random.default_rng(1))
+    1.75
     """
     least, most = _grid_ends(lower, upper, grid)
     steps = to_grid(values, lower=lower, upper=upper, grid=grid)

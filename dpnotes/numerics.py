@@ -27,6 +27,19 @@ def gauss(edges, order=16):
     return (middle[:, None] + half[:, None] * x).ravel(), (half[:, None] * w).ravel()
 
 
+def matrix_product(a, b):
+    """`a @ b` of finite numbers, without a warning that means nothing.
+
+    BLAS may leave the mark of an invalid operation behind where every number is right; NumPy makes
+    a RuntimeWarning of it. Here the product itself is looked at: it must be finite.
+    """
+    with np.errstate(all="ignore"):
+        result = a @ b
+    if not np.isfinite(result).all():
+        raise FloatingPointError("a matrix product of finite numbers is too large to be a number")
+    return result
+
+
 def exp_excess(w):
     """exp(w) - 1 - w >= 0 without cancellation."""
     near = np.clip(w, -SMALL, SMALL)
@@ -78,12 +91,12 @@ def _later(module: str, *names: str) -> Iterator[Callable[..., Any]]:
 
 
 (
-    betainccinv, betaincinv, erf, erfcx, erfinv, expit, gammaln, kl_div, log1p, log_ndtr,
+    betainc, betainccinv, betaincinv, erf, erfcx, erfinv, expit, gammaln, kl_div, log1p, log_ndtr,
     log_softmax, logsumexp, ndtr, ndtri, softmax, xlog1py, xlogy,
 ) = _later(
-    "scipy.special", "betainccinv", "betaincinv", "erf", "erfcx", "erfinv", "expit", "gammaln",
-    "kl_div", "log1p", "log_ndtr", "log_softmax", "logsumexp", "ndtr", "ndtri", "softmax",
-    "xlog1py", "xlogy",
+    "scipy.special", "betainc", "betainccinv", "betaincinv", "erf", "erfcx", "erfinv", "expit",
+    "gammaln", "kl_div", "log1p", "log_ndtr", "log_softmax", "logsumexp", "ndtr", "ndtri",
+    "softmax", "xlog1py", "xlogy",
 )  # fmt: skip
 cho_factor, cho_solve = _later("scipy.linalg", "cho_factor", "cho_solve")
 

@@ -9,7 +9,9 @@ notebook is complete and no guard (`guards.py`) found a fault.
 """
 
 import argparse
+import asyncio
 import contextlib
+import fcntl
 import json
 import os
 import re
@@ -19,11 +21,19 @@ import sys
 import time
 from pathlib import Path
 
+import surroundings
+
+surroundings.enter()  # before anything else is imported
+
 import nbformat
 import yaml
 from jupyter_cache import get_cache
-from jupyter_cache.executors import load_executor
+from jupyter_cache.executors.utils import create_cache_bundle
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
+import kernels
 import licences
 import offline
 import runtime
@@ -79,17 +89,25 @@ def install_node_modules(root):
 
 
 def write_assignments(root):
-    """The student versions of the assignments, unless they are newer than what makes them."""
-    made = list((root / "chapters" / "assignments").rglob("*.*"))
+    """The student versions of the assignments, unless all are there and newer than their makers."""
+    folder = root / "chapters" / "assignments"
+    stamp = folder / ".complete"
     masters = sorted((root / "assignments").glob("*.md"))
     makers = [*masters, *(root / "assignments" / "grader").glob("*.py")]
-    newest = max((path.stat().st_mtime for path in makers), default=0.0)
-    if (
-        len(made) < 2 * len(masters)
-        or min((path.stat().st_mtime for path in made), default=newest) < newest
-    ):
+    newest = max(path.stat().st_mtime for path in makers)
+    count = len([path for path in folder.rglob("*.*") if path != stamp])
+    if count < 2 * len(masters) or not stamp.exists() or stamp.stat().st_mtime < newest:
         command = [sys.executable, "-m", "assignments.grader", "build", "--no-check"]
         subprocess.run(command, cwd=root, check=True)
+        stamp.touch()
+
+
+@contextlib.contextmanager
+def alone():
+    """No other build of this tree is in here at the same time."""
+    with (surroundings.OWN / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def partial_toc(root, toc, pages):
@@ -121,10 +139,40 @@ def execute_pages(paths, cache_path):
     cache = get_cache(cache_path)
     for path in filter(is_executed, paths):
         cache.add_nb_to_project(str(path), read_data={"name": "myst_nb_md", "type": "plugin"})
-    load_executor("local-parallel", cache).run_and_cache(timeout=300)
+
+    async def execute_all():
+        cores = asyncio.Semaphore(os.cpu_count() or 1)
+        records = cache.list_unexecuted()
+        records.sort(key=lambda record: -Path(record.uri).stat().st_size)  # no long one is last
+        await asyncio.gather(*(execute_page(cache, record.pk, cores) for record in records))
+
+    asyncio.run(execute_all())
 
 
-def run_sphinx(root, out, toc_path, strict, modules=()):
+async def execute_page(cache, key, cores):
+    """Execute one notebook of the cache's list, when a core is free."""
+    page = cache.get_project_notebook(key)
+    async with cores:
+        manager = kernels.manager(AsyncKernelManager, kernel_name="python3")
+        folder = {"metadata": {"path": str(Path(page.uri).parent)}}
+        client = NotebookClient(
+            page.nb, km=manager, timeout=300, resources=folder, record_timing=False
+        )  # fmt: skip
+        start = time.monotonic()
+        try:
+            await client.async_execute()
+        except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+            print(f"{page.uri}: {error}", file=sys.stderr)
+            return
+        finally:
+            await manager.shutdown_kernel(now=True)
+    seconds = time.monotonic() - start
+    print(f"executed in {seconds:.0f} s: {Path(page.uri).stem}", flush=True)
+    bundle = create_cache_bundle(page, None, None, seconds, None)
+    cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+
+
+def run_sphinx(root, out, toc_path, pages, strict, modules):
     """One clean Jupyter Book build; returns its status and its warnings."""
     from jupyter_book.sphinx import build_sphinx
 
@@ -134,8 +182,8 @@ def run_sphinx(root, out, toc_path, strict, modules=()):
             root, out / "html", path_config=root / "_config.yml", noconfig=True, freshenv=True,
             confoverrides={
                 "external_toc_path": str(toc_path), "latex_individualpages": False,
+                "include_patterns": pages, "run_modules": list(modules),
                 "nb_execution_mode": "cache", "nb_execution_cache_path": str(out / CACHE),
-                "run_modules": list(modules),
             },
             warningiserror=strict, keep_going=True,
         )  # fmt: skip
@@ -180,7 +228,6 @@ def build(root, out, pages, lock):
     """Build, then check; returns the list of faults. Without a `lock` no cell runs in its page."""
     import guards
 
-    write_assignments(root)
     for folder in ("html", ".doctrees", "jupyter_execute"):
         shutil.rmtree(out / folder, ignore_errors=True)
     out.mkdir(parents=True, exist_ok=True)
@@ -191,8 +238,13 @@ def build(root, out, pages, lock):
     modules = sorted(runtime.modules_of(lock, root)) if lock else ()
     parts = used.get("parts", [])
     listed = [used["root"], *(c["file"] for part in parts for c in part["chapters"])]
-    execute_pages([root / f"{name}.md" for name in listed], out / CACHE)
-    status, warnings = run_sphinx(root, out, toc_path, strict=not pages, modules=modules)
+    files = [f"{name}.md" for name in listed]
+    execute_pages([root / name for name in files], out / CACHE)
+    # Sphinx leaves one core free: the packages for the pages are compiled meanwhile
+    compiling = subprocess.Popen([sys.executable, runtime.__file__]) if lock else None
+    status, warnings = run_sphinx(root, out, toc_path, files, not pages, modules)
+    if compiling:
+        compiling.wait()
     faults = [w for w in warnings if not (pages and DANGLING.search(w))]
     if status and not pages and not faults:
         faults.append(f"the build failed: {status}")
@@ -220,7 +272,9 @@ def main():
     )
     options = parser.parse_args()
     start, out = time.time(), options.out.resolve()
-    install_node_modules(ROOT)
+    with alone():
+        install_node_modules(ROOT)
+        write_assignments(ROOT)
     lock, problem = python_for_pages(ROOT, not options.without_python)
     faults = build(ROOT, out, options.pages, lock)
     if faults:

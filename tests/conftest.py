@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy is loaded, as in the Makefile
 ROOT = Path(__file__).resolve().parent.parent
 for folder in ("tests", "site"):
     sys.path.insert(0, str(ROOT / folder))
+
+import surroundings  # noqa: E402
+
+surroundings.enter()  # before NumPy is loaded
 
 import numpy as np  # noqa: E402
 

@@ -1,9 +1,10 @@
-"""What a test needs of this machine: the built site served, and Chromium, started once a file."""
+"""What a test needs of this machine: the built site served, and Chromium."""
 
 import functools
 import http.server
 import importlib.util
 import io
+import json
 import os
 import re
 import threading
@@ -19,12 +20,21 @@ FLAGS = (
     "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking"
     " --disable-component-update --disable-sync"
 ).split()
-PATIENCE = 300_000  # milliseconds: no measure of speed, the end of what hangs
+# milliseconds: no measure of speed, the end of what cannot come; longer on a busy machine
+PATIENCE = int(30_000 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
+FOR_PYTHON = 10 * PATIENCE  # in the page: it starts, imports and computes
 
 
 def unable(why):
     """What a test needs is not on this machine: skipped, and a failure where CI is set."""
     pytest.fail(why) if os.environ.get("CI") else pytest.skip(why)
+
+
+def need_python_in_pages():
+    """Skip where the site was built without the Python that runs in its pages."""
+    facts = SITE / "_run" / "runtime.json"
+    if not (facts.exists() and json.loads(facts.read_text(encoding="utf-8"))["available"]):
+        unable("the site was built without the Python that runs in pages")
 
 
 def module_at(path):
@@ -35,9 +45,9 @@ def module_at(path):
     return module
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser():
-    """The system's Chromium."""
+    """The system's Chromium, one for each process of the tests."""
     found = found_chromium()
     if not found:
         unable("no Chromium on this machine: the tests in a browser did not run")
@@ -107,13 +117,13 @@ def served(handler):
         server.shutdown()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def address():
     """The site, served on this machine."""
     yield from served(Quiet)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def light_address():
     """The site without its formulas, for tests of something else on its pages."""
     yield from served(Light)

@@ -35,6 +35,9 @@ def calibrate(family: Function, epsilon: NonnegativeNumber, delta: BelowOneNumbe
     (``lambda r: subsample(gaussian(1.0), r).compose(1000)``). It is a whole number, an int, if the
     family refuses fractions (``lambda k: gaussian(9.0).compose(k)``). If no x just meets the
     target, a ValueError says how far the search went, and what the family refused there.
+
+    >>> round(dp.calibrate(lambda s: dp.gaussian(sigma=s), epsilon=1.0, delta=1e-6), 4)
+    4.2247
     """
     within("epsilon", epsilon, 0.0, 1e9)
     if not epsilon and not delta:

@@ -26,6 +26,10 @@ class PrivacyLoss:
     are in nats. Every query takes a number (and returns a float) or an array (and returns an array
     of its shape). It reports the worse of the two directions of the pair: a person added, or
     removed.
+
+    >>> run = dp.gaussian(sigma=8.0).compose(10) + dp.laplace(scale=20.0)
+    >>> round(run.epsilon(delta=1e-6), 4), round(run.renyi(alpha=8.0), 4)
+    (1.7572, 0.6346)
     """
 
     def __init__(self, parts: Iterable[tuple[Step, int]]) -> None:

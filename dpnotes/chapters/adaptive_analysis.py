@@ -12,7 +12,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ..numerics import erf
+from ..numerics import erf, matrix_product
 from ..checks import (
     Array, ArrayLike, Count, Counts, Function, Generator, Many, Nonnegative, NonnegativeNumber,
     OpenProbability, Positive, PositiveNumber, Real, checked, counts, refusal,
@@ -66,7 +66,7 @@ def vote_bias(m: Many, sigma: NonnegativeNumber = 0.0) -> float:
     mean = 2 * heads / m - 1
     with np.errstate(over="ignore"):
         sign = erf(mean / (np.sqrt(8) * sigma)) if sigma > 0 else np.sign(mean)
-    return float(binom.pmf(heads, m, 0.5) @ (mean * sign))
+    return float(matrix_product(binom.pmf(heads, m, 0.5), mean * sign))
 
 
 @checked
@@ -112,7 +112,7 @@ def noise_analyst(
             weights = weigh(_ask_analyst(answer, agree)).astype(np.float32)[..., None]
             weights = np.nan_to_num(weights)
             for total, coins in zip(votes, agree, strict=True):
-                total += 2 * (coins @ weights) - weights.sum(1, keepdims=True)
+                total += 2 * matrix_product(coins, weights) - weights.sum(1, keepdims=True)
         found[..., i] = [((v > 0).mean(1) + (v == 0).mean(1) / 2)[:, 0] for v in votes]
     return found
 
@@ -184,7 +184,8 @@ def _coins(shape, rng):
 
 def _ask_analyst(answer, agree):
     """What `answer` makes of the shares of agreement, one array (worlds, block) a sample."""
-    heads = [(np.ones((1, a.shape[1]), np.float32) @ a)[:, 0].astype(float) for a in agree]
+    ones = (np.ones((1, a.shape[1]), np.float32) for a in agree)  # the samples' sizes may differ
+    heads = [matrix_product(*pair)[:, 0].astype(float) for pair in zip(ones, agree, strict=True)]
     shares = [sums / a.shape[1] for sums, a in zip(heads, agree, strict=True)]
     told = np.asarray(answer(*shares), float)
     if told.shape != shares[0].shape:

@@ -157,6 +157,9 @@ def dominating_pair(
 
     With probability delta the data are shown (first symbol under p, last under q), else a coin
     that is right with odds e^epsilon (the two in the middle).
+
+    >>> round(dp.finite(*dp.dominating_pair(0.1, 1e-8)).compose(100).epsilon(1e-5), 4)
+    4.3296
     """
     right = 1 / (1 + np.exp(-epsilon))
     wrong = np.exp(-epsilon) * right

@@ -33,6 +33,9 @@ def gaussian_delta(sigma: Positive, epsilon: Real, sensitivity: Positive = 1.0) 
 
     Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu) (Balle & Wang 2018, theorem 8). Below
     1e-308 it is 0.
+
+    >>> round(dp.gaussian_delta(sigma=4.0, epsilon=1.0), 8)
+    2.92e-06
     """
     mu = _mu(sigma, sensitivity)
     size = np.abs(epsilon)
@@ -49,6 +52,9 @@ def gaussian_sigma(
 
     Newton on ln delta against ln mu, whose slope is mu phi(t)/delta, from the larger of two lower
     bounds on mu: the tail's (`sigma_tail`) and that of epsilon = 0.
+
+    >>> round(dp.gaussian_sigma(epsilon=1.0, delta=1e-6), 4)
+    4.2247
     """
     epsilon, delta = np.broadcast_arrays(epsilon, delta)
     at_zero = 2 * np.sqrt(2) * erfinv(delta)

@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ..numerics import log_ndtr, ndtr, ndtri
+from ..numerics import log_ndtr, matrix_product, ndtr, ndtri
 from ..accountant import PrivacyLoss, finite
 from ..checks import Few, Many, checked, count, number_within, within
 
@@ -118,7 +118,7 @@ def _loss_bounds(z, sigma, weights_p, weights_q, means_p, means_q):
 
 def _mixture_ratio(z, sigma, weights, means):
     """The density of a mixture of Gaussians, relative to the Gaussian around 0."""
-    return np.exp((np.multiply.outer(z, means) - means**2 / 2) / sigma**2) @ weights
+    return matrix_product(np.exp((np.multiply.outer(z, means) - means**2 / 2) / sigma**2), weights)
 
 
 def _cell_masses(z, sigma, mean):

@@ -16,7 +16,7 @@ from typing import Annotated
 import numpy as np
 
 from ..mechanisms import Data
-from ..numerics import gauss, log_binomial, softmax
+from ..numerics import gauss, log_binomial, matrix_product, softmax
 from ..checks import (
     Array, ArrayLike, Count, Generator, PositiveNumber, PositiveProbability, RealNumber,
     Vector, also, array, checked, choice, count, probability, real, refusal,
@@ -162,7 +162,9 @@ def small_db_law(
         raise refusal("rows", rows, "few enough to list all databases")
     databases, error = _databases(size, rows) / rows, 0.0
     for query in queries:
-        error = np.maximum(error, np.abs(databases @ query - query @ histogram / n))
+        error = np.maximum(
+            error, np.abs(matrix_product(databases, query) - matrix_product(query, histogram) / n)
+        )
     return databases, exponential_law(-error, 1 / n, epsilon)
 
 
@@ -202,7 +204,7 @@ def _products_without_each(p):
     nodes = (len(p) + 1) // 2  # exact up to degree len(p) - 1 at least
     w, weight = gauss(np.array([0.0, 1.0]), nodes)
     logs = np.log1p(-w[:, None] * p)
-    return weight @ np.exp(logs.sum(1, keepdims=True) - logs)
+    return matrix_product(weight, np.exp(logs.sum(1, keepdims=True) - logs))
 
 
 def _flip_law(gaps):
@@ -228,7 +230,7 @@ def _laplace_law(gaps):
         inner = -np.abs(far) - np.log(2)  # log density, and log tail on its side
         below = np.where(far < 0, inner, np.log1p(-np.exp(inner)))
         mass = np.exp(below.sum(1, keepdims=True) - below + inner)
-        chance += weight[some] @ mass
+        chance += matrix_product(weight[some], mass)
     law[near] = chance
     return law
 

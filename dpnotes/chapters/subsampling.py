@@ -19,7 +19,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from ..numerics import expit, softmax
+from ..numerics import expit, matrix_product, softmax
 from ..accountant import PrivacyLoss, gaussian, subsample
 from ..accountant.sampled_gaussian import mixed_loss
 from ..checks import (
@@ -148,7 +148,14 @@ class DPSGDRun:
 
 @checked
 def clip_rows(x: Real, bound: Positive = 1.0) -> Array:
-    """Scale every row of x longer than `bound` (l2) back to it: row by row, so privacy is free."""
+    """Scale every row of x longer than `bound` (l2) back to it: row by row, so privacy is free.
+
+    Fill gaps first: a refusal of NaN is no private answer.
+
+    >>> dp.clip_rows([[3.0, 4.0], [0.3, 0.4]], bound=1.0)
+    array([[0.6, 0.8],
+           [0.3, 0.4]])
+    """
     size = np.linalg.norm(x, axis=-1, keepdims=True)
     return x * np.minimum(1.0, bound / np.maximum(size, 1e-300))
 
@@ -171,7 +178,7 @@ def softmax_clipped_sum(theta: Matrix, x: Matrix, y: Codes, clip: PositiveNumber
     The gradient of one example is x (p - e_y)^T, of norm ||x|| ||p - e_y||: it need not be formed.
     """
     _same_columns(x, theta)
-    slope = softmax(x @ theta, axis=1)
+    slope = softmax(matrix_product(x, theta), axis=1)
     if len(y) != len(x) or ((y < 0) | (y >= slope.shape[1])).any():
         raise ValueError(f"y must be a whole number from 0 to {slope.shape[1] - 1} a row of x")
     slope[np.arange(len(y)), y] -= 1
@@ -184,7 +191,7 @@ def logistic_clipped_sum(theta: Vector, x: Matrix, y: Vector, clip: PositiveNumb
     _same_columns(x, theta)
     if y.shape != (len(x),) or not (np.abs(y) == 1).all():
         raise ValueError("y must hold -1 and +1 only")
-    slope = -y * expit(-y * (x @ theta))
+    slope = -y * expit(-y * matrix_product(x, theta))
     return _outer_clipped_sum(x, slope[:, None], clip)[:, 0]
 
 
@@ -195,7 +202,7 @@ def _same_columns(x, theta):
 
 def _outer_clipped_sum(x, slope, clip):
     norms = np.linalg.norm(x, axis=1) * np.linalg.norm(slope, axis=1)
-    return x.T @ (slope * (clip / np.maximum(norms, clip))[:, None])
+    return matrix_product(x.T, slope * (clip / np.maximum(norms, clip))[:, None])
 
 
 @checked

@@ -176,11 +176,40 @@ def test_what_delta_adds_to_the_right_guesses(factor, rng):
         at_most(chance, tail + factor * 3 * delta / (1 + np.exp(epsilon)), rtol=1e-9)
     # one coin: randomized response that tells all with probability delta attains the bound
     for epsilon, delta in product((0.0, 0.5, 2.0), (0.0, 0.01, 0.3)):
-        p = np.exp(epsilon) / (1 + np.exp(epsilon))
-        told = np.array([[delta, 0, (1 - delta) * p, (1 - delta) * (1 - p)],
-                         [0, delta, (1 - delta) * (1 - p), (1 - delta) * p]])  # fmt: skip
+        told = leaky(epsilon, delta)
         equal(dp.hockey_stick(*told, epsilon), delta, atol=1e-15)
-        equal(told.max(0).sum() / 2, p + delta / (1 + np.exp(epsilon)))
+        equal(told.max(0).sum() / 2, special.expit(epsilon) + delta / (1 + np.exp(epsilon)))
+
+
+def leaky(epsilon, delta):
+    """Both laws of randomized response that tells its coin with probability delta."""
+    lie, p = (1 - delta) * special.expit([-epsilon, epsilon])
+    return np.array([[delta, 0, p, lie], [0, delta, lie, p]])
+
+
+def share(guesses, p):
+    """The mean over n < guesses of the largest probability of Bin(n, p), shape of p."""
+    n, k = np.arange(guesses)[:, None], np.arange(guesses)
+    return stats.binom.pmf(k, n, np.asarray(p)[..., None, None]).max(-1).mean(-1)
+
+
+@claim("X-one-run", of=share, wrong=[lambda r, p: 0.5 * share(r, p), lambda r, p: share(r + 1, p)])
+def test_what_delta_adds_to_a_fixed_number_of_guesses(share, rng):
+    """Three coins; the likeliest guesses of r of them, for each result."""
+    laws = mechanisms(rng, 4000, 6)
+    laws[::2, :, 0] *= rng.random((2000, 8)) < 0.5
+    laws[1::4] *= rng.random((1000, 8, 6)) < 0.6  # many results give settings away
+    laws += 1e-12
+    laws[0] = np.hstack([SIGNS > 0, SIGNS < 0])  # one coin is told, the bound for one guess
+    laws /= laws.sum(-1, keepdims=True)
+    for r, epsilon in product((1, 2, 3), (0.0, 0.2, 1.0, 2.5)):
+        over = np.maximum(laws[:, LEFT] - np.exp(epsilon) * laws[:, RIGHT], 0)
+        delta, p = over.sum(-1).max(-1), special.expit(epsilon)
+        for v in range(1, r + 1):
+            right = (GUESSED[MADE == r] >= v).astype(float)  # (guess, setting)
+            chance = np.einsum("gs,csy->cgy", right, laws / 8).max(1).sum(-1)
+            most = stats.binom.sf(v - 1, r, p) + 3 * delta / (1 + np.exp(epsilon)) * share(r, p)
+            at_most(chance, most, rtol=1e-9)
 
 
 @claim(
@@ -199,9 +228,18 @@ def test_the_bound_of_one_run_in_numbers(bound):
     for r, alarm in product((1, 3, 40, 1000), (0.4, 0.05, 1e-6)):
         ceiling = np.log(r / np.log(1 / alarm))  # never more than r guesses allow
         at_most(bound(r, r, false_alarm=alarm), max(ceiling, 0.0))
-    with_delta = bound(45, 50, 1e-5, 1000, false_alarm=0.05)
-    equal(with_delta, bound(45, 50, false_alarm=0.045))
-    assert bound(45, 50, 1e-3, 1000, false_alarm=0.05) == 0
+    for right, r, delta, m, alarm in (
+        (45, 50, 1e-5, 1000, 0.05),
+        (75, 100, 1e-4, 1000, 0.05),
+        (1439, 1510, 1e-5, 100_000, 0.05),
+        (990, 1000, 1e-6, 10_000, 1e-3),
+    ):
+        found = bound(right, r, delta, m, false_alarm=alarm)
+        p = special.expit(found + np.array([0.0, 1e-3]))
+        more = stats.binom.sf(right - 1, r, p) + m * delta * (1 - p) * share(r, p)
+        equal(more[0], alarm, rtol=1e-2)  # blocks of numbers of guesses round up
+        at_most(alarm, more[1])
+    assert bound(45, 50, 1e-3, 10**6, false_alarm=0.05) == 0
     assert auditing.guess_canaries([3.0, 1.0, 2.0, 5.0, 4.0], 2).tolist() == [0, -1, 0, 1, 0]
     equal(bound([0, 0], [0, 4], false_alarm=0.05), 0)  # no guess is allowed, and shows nothing
     equal(auditing.guess_canaries([3.0, 1.0], 0), 0)

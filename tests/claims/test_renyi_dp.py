@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from mpmath import mp, mpf, workdps
 from scipy import special, stats
 
 import dpnotes as dp
@@ -302,21 +303,29 @@ def test_order_and_divergence_are_not_exchangeable():
 def test_the_optimal_conversion_is_attained_and_sound(conversion, rng):
     # a pair of coins attains it where log((p - delta)/q) is largest for its divergence:
     # of both the quotient of the slopes in p and in q is the same, which gives delta
-    p, q, alpha = rng.random(100), rng.random(100) ** 2, 1 + rng.exponential(5, 100)
-    up, down = p / q, (1 - p) / (1 - q)
-    slopes = (up**alpha - down**alpha) / (up ** (alpha - 1) - down ** (alpha - 1))
-    epsilon = np.log((1 - 1 / alpha) * slopes)
-    rdp = dp.renyi_divergence(np.stack([p, 1 - p], -1), np.stack([q, 1 - q], -1), alpha)
-    given = np.transpose([alpha, rdp, p - q * np.exp(epsilon), epsilon])
-    given = given[(epsilon > 0) & (given[:, 2] > 1e-6)]
-    for *at, best in given:
-        equal(conversion(*at), best, rtol=1e-9, atol=1e-12)
+    seen = 0
+    with workdps(150):
+        while seen < 100:
+            alpha = mpf(1 + 10 ** rng.uniform(-9, 4))
+            p, up = 1 / (1 + mp.exp(rng.uniform(-9, 99))), mp.exp(mpf(10) ** rng.uniform(-5, 2))
+            q, power = p / up, alpha - 1
+            down = (1 - p) / (1 - q)
+            best = mp.log(power / alpha * (up**alpha - down**alpha) / (up**power - down**power))
+            rdp = mp.log(p * up**power + (1 - p) * down**power) / power
+            if best > 0 and (delta := p - q * mp.exp(best)) > 1e-40:
+                equal(
+                    conversion(*map(float, (alpha, rdp, delta))), float(best), rtol=1e-9, atol=1e-12
+                )
+                seen += 1
     p, q = laws(7, count=15, size=3)
     for alpha, delta in product((1.2, 2.0, 6.0), (1e-3, 0.05, 0.3)):
         rdp = dp.renyi_divergence(p, q, alpha)
         epsilon = np.array([conversion(alpha, r, delta) for r in rdp])
         at_most(dp.hockey_stick(p, q, epsilon), delta, rtol=1e-9)
         at_most(epsilon, dp.rdp_to_dp_improved(alpha, rdp, delta), rtol=1e-11)
+    orders = 1 + 1e-15, 1 + 1e-8, 1.01, 30.0, 1e99
+    for at in product(orders, (1e-90, 1e-9, 1.0, 1e6), (1e-300, 0.1, 1 - 1e-12)):
+        at_most(conversion(*at), dp.rdp_to_dp_improved(*at), rtol=1e-11)
 
 
 @claim("U-zcdp-to-dp")

@@ -169,7 +169,12 @@ def test_the_best_of_pure_runs_and_that_it_is_attained(bound, rng):
 
 
 @claim(
-    "X-best-renyi", of=stopping.best_of_renyi, wrong=[lambda loss, runs, alpha: loss.renyi(alpha)]
+    "X-best-renyi",
+    of=stopping.best_of_renyi,
+    wrong=[
+        lambda loss, runs, alpha: loss.renyi(alpha),
+        lambda loss, runs, alpha: runs.renyi(loss, np.array(alpha)),  # of this order alone
+    ],
 )
 def test_the_renyi_bound_on_the_best(bound, rng):
     alpha = np.array([1.5, 2.0, 4.0, 10.0])
@@ -190,6 +195,11 @@ def test_the_renyi_bound_on_the_best(bound, rng):
     moment = 1 + 3.0 * np.exp(3.0 * power * leaked) * np.expm1(power * alpha / 8)
     found = stopping.best_of_renyi(loss, stopping.poisson_runs(3.0), alpha)
     equal(found, np.log(moment) / power, rtol=1e-9)
+
+    # the bound of one order is far above that of a larger one
+    low = bound(dp.gaussian(7.07), stopping.negative_binomial_runs(0, 0.01), [1.1, 2.0, 20.0])
+    at_most(low[:-1], low[1:])
+    at_most(low, 0.782)
 
 
 @claim("X-best-renyi", of=lambda epsilon: epsilon, wrong=[lambda epsilon: 0.999 * epsilon])

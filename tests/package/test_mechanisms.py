@@ -1,6 +1,8 @@
 """Samplers against their laws. Seeds are fixed; a correct sampler fails one comparison with
 probability 1e-7 (so at most 1e-6 for the file), and a planted broken one fails for certain."""
 
+import inspect
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +11,9 @@ from scipy import stats
 
 import dpnotes as dp
 from dpnotes import integer_noise
+from dpnotes.calculator.runs import MECHANISMS
 from evidence import must_fail
+from ledger import claims
 
 ALARM, DRAWS = 1e-7, 100_000
 
@@ -23,17 +27,94 @@ def follows(draws, law):
     assert stats.kstest(draws, law.cdf).pvalue > ALARM
 
 
-def test_randomized_response_tells_the_truth_as_often_as_it_should():
-    def check(epsilon):
-        truth = np.arange(DRAWS) % 2
-        lies = (dp.randomized_response_mechanism(truth, epsilon=1.0, rng=rng()) != truth).sum()
-        assert stats.binomtest(int(lies), DRAWS, 1 / (1 + np.exp(epsilon))).pvalue > ALARM
-
-    check(1.0)
-    must_fail(check, 1.05)
+def test_randomized_response_far_out():
     far = dp.randomized_response_mechanism(np.ones(9, bool), epsilon=1e4, rng=rng())
     assert far.dtype == bool and far.all()
     assert type(dp.randomized_response_estimate([1, 0, 1])) is float
+
+
+# ---- every mechanism: `dp.x_mechanism` draws what `dp.x` accounts for ----
+
+KINDS = [name.removesuffix("_mechanism") for name in dp.__all__ if name.endswith("_mechanism")]
+
+
+def parts_of(kind):
+    return getattr(dp, kind), getattr(dp, f"{kind}_mechanism")
+
+
+def drawn(loss, sampler, noise, sensitivity):
+    """Sorted draws on two neighbours, ordered as the likelihood ratio is."""
+    name, *others = inspect.signature(loss).parameters
+    taken = inspect.signature(sampler).parameters
+    given = {name: noise} if name in taken else {"epsilon": sensitivity / noise}
+    given |= {"sensitivity": sensitivity} if "sensitivity" in taken else {}
+    source = rng()
+    values = (0, sensitivity if others else 1)
+    return [np.sort(sampler(np.full(DRAWS, v), **given, rng=source).astype(float)) for v in values]
+
+
+def tied(loss, sampler):
+    """The sampler's curve, over all thresholds, is that of the loss; and a claim is named.
+
+    All these laws have a monotone likelihood ratio, so that delta(epsilon) is the largest
+    P(X > t) - e^epsilon Q(X > t). By the inequality of Dvoretzky, Kiefer and Wolfowitz each of the
+    two shares is off by `width` somewhere with a probability of at most ALARM / 40.
+    """
+    width = np.sqrt(np.log(80 / ALARM) / (2 * DRAWS))
+    name, *others = inspect.signature(loss).parameters
+    for noise in (1.0, 2.5):
+        for sensitivity in (1, 2) if others else (1,):
+            low, high = drawn(loss, sampler, noise, sensitivity)
+            at = np.unique(np.concatenate([low, high]))
+            q, p = (1 - np.searchsorted(x, at, side="right") / DRAWS for x in (low, high))
+            step = loss(noise, sensitivity) if others else loss(noise)
+            for epsilon in (0.0, 0.3, 0.6):
+                seen = np.max(p - np.exp(epsilon) * q)
+                assert abs(seen - step.delta(epsilon)) <= (1 + np.exp(epsilon)) * width, name
+    named = re.findall(r"\b[A-Z]-[\w.-]*\w", sampler.__doc__)
+    assert {claim["id"] for claim in claims()} & set(named), f"{sampler.__name__} names no claim"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_mechanism_draws_what_its_loss_accounts_for(kind):
+    loss, sampler = parts_of(kind)
+    tied(loss, sampler)
+    noise, *others = inspect.signature(loss).parameters
+
+    def planted(change, whose):
+        """The same, with one argument changed on its way; without claims for `whose` None."""
+
+        def changed(*arguments, **options):
+            bound = inspect.signature(whose).bind(*arguments, **options)
+            bound.arguments.update(change(bound.arguments))
+            return whose(**bound.arguments)
+
+        changed.__signature__, changed.__doc__ = inspect.signature(whose), whose.__doc__
+        changed.__name__ = whose.__name__
+        return changed
+
+    must_fail(tied, planted(lambda given: {noise: 1.2 * given[noise]}, loss), sampler)
+    own = noise if noise in inspect.signature(sampler).parameters else "epsilon"
+    must_fail(tied, loss, planted(lambda given: {own: 1.2 * given[own]}, sampler))
+    if others:
+        must_fail(tied, planted(lambda given: {"sensitivity": 1}, loss), sampler)
+    if "sensitivity" in inspect.signature(sampler).parameters:
+        must_fail(tied, loss, planted(lambda given: {"sensitivity": 1}, sampler))
+    without = planted(lambda given: {}, sampler)
+    without.__doc__ = "No claim."
+    must_fail(tied, loss, without)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_row_of_the_calculator_is_its_loss(name):
+    row = MECHANISMS[name]
+    for x in (0.5, 2.0):
+        step = row.loss(x)
+        copied = eval(row.call.format(x, leak=0.0), {"dp": dp})
+        assert copied.delta(0.3) == pytest.approx(step.delta(0.3), rel=1e-12)
+        if row.epsilon:
+            assert row.epsilon(x) == pytest.approx(step.epsilon(0.0), rel=1e-12)
+        assert (row.loss(2 * x).delta(0.1) < step.delta(0.1)) == row.is_noise()
 
 
 def test_what_lies_beyond_the_last_digit_is_geometric_again(monkeypatch):
@@ -50,26 +131,6 @@ def test_what_lies_beyond_the_last_digit_is_geometric_again(monkeypatch):
 
     check(0.4)
     must_fail(check, 0.42)
-
-
-def test_integer_noise_is_that_of_its_parameters():
-    value = np.full(60, 7)
-
-    def check(rate, variance):
-        for number, sensitivity in ((0.25, 2), (3.5, 3)):
-            laplace = dp.discrete_laplace_mechanism(value, sensitivity, number, rng=rng())
-            stated = rate(Fraction(number), sensitivity)
-            assert (laplace - 7 == integer_noise.discrete_laplace_noise(stated, 60, rng())).all()
-            gaussian = dp.discrete_gaussian_mechanism(value, sigma=number, rng=rng())
-            stated = variance(Fraction(number))
-            assert (gaussian - 7 == integer_noise.discrete_gaussian_noise(stated, 60, rng())).all()
-
-    rate, variance = (lambda epsilon, s: epsilon / s), (lambda sigma: sigma**2)
-    check(rate, variance)
-    must_fail(check, lambda epsilon, s: 5 * epsilon / (4 * s), variance)
-    must_fail(check, lambda epsilon, s: epsilon / (s + 1), variance)
-    must_fail(check, rate, lambda sigma: sigma**3)
-    must_fail(check, rate, lambda sigma: 2 * sigma)
 
 
 def test_discrete_gaussian_noise_of_the_least_and_the_largest_sigma():

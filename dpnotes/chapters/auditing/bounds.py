@@ -11,7 +11,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ...numerics import betainccinv, betaincinv
+from ...numerics import betainc, betainccinv, betaincinv, expit, log_binomial, xlog1py, xlogy
 from ...checks import (
     Array, ArrayLike, Count, CountOrZero, Counts, OpenProbability, Probability, Vector, also,
     checked, number_within, real_array, refusal,
@@ -80,20 +80,54 @@ def epsilon_from_guesses(
 ) -> float | Array:
     """Lower bound on epsilon from one run with canaries, `correct` of `guesses` right (X-one-run).
 
-    For delta > 0 the number of all `canaries`, guessed or not, must be given. It exceeds the
-    epsilon of an (epsilon, delta)-DP mechanism with probability at most `false_alarm`. It is 0 if
-    canaries * delta / 2 uses up the false alarm.
+    It exceeds the epsilon of an (epsilon, delta)-DP mechanism with probability at most
+    `false_alarm`. For delta > 0 the number of all `canaries`, guessed or not, must be given, and
+    the number of guesses must be fixed before the run.
     """
     _none_above("correct", correct, "guesses", guesses)
     if canaries is None and (delta > 0).any():
         raise refusal("canaries", None, "their number if delta > 0")
     if canaries is not None and (guesses > canaries).any():
         raise refusal("canaries", canaries, "at least the number of guesses")
-    level = false_alarm - (canaries or 0) * delta / 2
-    least = np.maximum(level, np.finfo(float).tiny)
-    chance = np.where(level > 0, _low(correct, guesses, least), 0.0)
-    chance = np.maximum(chance, 0.5)  # half of the coins is what no information guesses
-    return np.log(chance / (1 - chance))
+    chance = np.maximum(_low(correct, guesses, false_alarm), 0.5)  # as no information guesses
+    found, leaked = np.broadcast_arrays(np.log(chance / (1 - chance)), delta * (canaries or 0))
+    given = map(np.ravel, np.broadcast_arrays(correct, guesses, leaked, found))
+    each = [_less(w, r, m, e, false_alarm) for w, r, m, e in zip(*given, strict=True)]
+    return np.reshape(each, found.shape)
+
+
+def _less(correct, guesses, leaked, epsilon, false_alarm):
+    """The largest number up to `epsilon`, that without delta, at which the chance of so many right
+    guesses, with what delta adds to it, is at most the false alarm; 0 if there is none."""
+    if not leaked or not epsilon:
+        return epsilon
+
+    def alarms(epsilon):
+        p = expit(epsilon)
+        return betainc(correct, guesses - correct + 1, p) + leaked * (1 - p) * mean_mode(guesses, p)
+
+    tried = np.linspace(0.0, epsilon, 65)
+    fits = np.flatnonzero([alarms(at) <= false_alarm for at in tried])
+    if not fits.size:
+        return 0.0
+    low, high = tried[fits[-1]], tried[min(fits[-1] + 1, 64)]
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if alarms(middle) <= false_alarm else (low, middle)
+    return low
+
+
+def mean_mode(guesses, p):
+    """An upper bound of the mean over n < guesses of the largest probability of Bin(n, p).
+
+    That falls with n, so of blocks of numbers the first stands for all; exact up to 512 guesses.
+    """
+    edges = np.append(np.arange(512.0), np.round(np.geomspace(512, max(guesses, 512), 512)))
+    edges = np.unique(np.minimum(edges, guesses))
+    n = edges[:-1]
+    mode = np.minimum(np.floor((n + 1) * p), n)
+    largest = np.exp(log_binomial(n, mode) + xlogy(mode, p) + xlog1py(n - mode, -p))
+    return np.minimum(largest, 1.0) @ np.diff(edges) / guesses
 
 
 def log_ratio_bound(k, other, n, delta, alarm):

@@ -9,6 +9,7 @@ from math import ceil
 
 import numpy as np
 
+from ...numerics import matrix_product
 from ..gaussian import gaussian_sigma
 from .fits import (
     best_regularization, noisy_gradient_descent, output_sensitivity,
@@ -42,7 +43,7 @@ def held_out(fit, x, y, *, loss, epsilon, delta=0.0, splits=20, rng):
         a, b = order[:learn], order[learn:]
         data = (x[a] * y[a, None], None) if loss is distance_loss else (x[a], y[a])
         theta = fit(*data, loss=loss, rng=rng, **options).theta
-        right[k] = np.mean(x[b] @ theta * y[b] > 0)
+        right[k] = np.mean(matrix_product(x[b], theta) * y[b] > 0)
     return right
 
 

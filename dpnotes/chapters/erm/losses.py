@@ -15,7 +15,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ...numerics import expit
+from ...numerics import expit, matrix_product
 from ...checks import (
     Anything, Array, ArrayLike, Matrix, Positive, PositiveNumber, Real, Vector, also, checked,
     real, real_array, refusal,
@@ -41,11 +41,11 @@ class RowLoss:
 
     def __call__(self, theta: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
         """Loss of each row: x (n, d), y (n,), theta (d,) or (k, d); result (n,) or (k, n)."""
-        return self.value(theta @ np.transpose(x), y)
+        return self.value(matrix_product(theta, np.transpose(x)), y)
 
     def gradient(self, theta: Array, x: Array, y: ArrayLike) -> Array:
         """Gradient in theta of each row's loss, (n, d); at a kink a subgradient."""
-        return self.slope(x @ theta, y)[:, None] * x
+        return self.slope(matrix_product(x, theta), y)[:, None] * x
 
 
 def _not_smooth(z, y=None):
@@ -220,7 +220,7 @@ def svm_minimum(x: UnitRows, y: Anything, *, regularization: Positive) -> tuple[
     for width in 0.5 ** np.arange(1, 21):  # the kink, ever sharper; each optimum starts the next
         rounded = _huber(width)
         theta = risk_minimum(x, y, loss=rounded, regularization=lam, start=theta)
-    return theta, -y * rounded.slope(x @ theta, y)
+    return theta, -y * rounded.slope(matrix_product(x, theta), y)
 
 
 @checked
@@ -236,6 +236,6 @@ def invert_model(
         shapes = f"theta {theta.shape}, x {x.shape}, y {y.shape}"
         raise ValueError(f"x must have a row a label and a column an entry of theta, got {shapes}")
     n = len(x) + 1
-    others = loss.slope(x @ theta, y) @ x
+    others = matrix_product(loss.slope(matrix_product(x, theta), y), x)
     missing = -(n * regularization * theta + others)
     return missing / missing[-1]

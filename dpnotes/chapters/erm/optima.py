@@ -10,7 +10,7 @@ from math import ceil, log, sqrt
 
 import numpy as np
 
-from ...numerics import cho_factor, cho_solve
+from ...numerics import cho_factor, cho_solve, matrix_product
 from ...checks import Array, Matrix, PositiveNumber, checked
 
 
@@ -30,7 +30,7 @@ def geometric_median(points: Matrix, tolerance: PositiveNumber = 1e-9) -> Array:
         size = np.linalg.norm(away, axis=1)
         far = size > 1e-14
         weight = 1 / size[far]
-        pull, here = weight @ away[far], n - far.sum()
+        pull, here = matrix_product(weight, away[far]), n - far.sum()
         strength = np.linalg.norm(pull)
         if strength <= here + tolerance * n:
             return theta
@@ -46,11 +46,11 @@ def descend(x, y, loss, lam, centre, phi, *, tolerance):
     rounding can keep its gradient above `tolerance`.
     """
     n, d = x.shape
-    shift, phi = x @ centre, np.zeros(d) + phi
+    shift, phi = matrix_product(x, centre), np.zeros(d) + phi
     seen: list[tuple] = []
 
     def gradient(phi):
-        return loss.slope(x @ phi + shift, y) @ x / n + lam * phi
+        return matrix_product(loss.slope(matrix_product(x, phi) + shift, y), x) / n + lam * phi
 
     def arrived(phi, here):
         seen[:] = [min([*seen, (float(np.linalg.norm(here)), phi)], key=lambda pair: pair[0])]
@@ -60,8 +60,8 @@ def descend(x, y, loss, lam, centre, phi, *, tolerance):
     for _ in range(100):
         if arrived(phi, here):
             break
-        curve = loss.curvature(x @ phi + shift, y)
-        hessian = (x.T * curve) @ x / n + lam * np.eye(d)
+        curve = loss.curvature(matrix_product(x, phi) + shift, y)
+        hessian = matrix_product(x.T * curve, x) / n + lam * np.eye(d)
         phi, here = _line_search(gradient, phi, here, -cho_solve(cho_factor(hessian), here))
     else:
         _nesterov(gradient, seen[0][1], lam, loss.smoothness + lam, arrived, tolerance)
@@ -75,10 +75,10 @@ def _line_search(gradient, phi, here, step):
     The slope along a line increases, so bisection finds it; no differences of nearly equal values.
     `here` is the gradient at phi; the gradient at the new point is returned beside it.
     """
-    first, low, high, t = here @ step, 0.0, 1.0, 1.0
+    first, low, high, t = matrix_product(here, step), 0.0, 1.0, 1.0
     for _ in range(40):
         there = gradient(phi + t * step)
-        slope = there @ step
+        slope = matrix_product(there, step)
         if abs(slope) <= 0.1 * abs(first) or (t == 1.0 and slope < 0):
             return phi + t * step, there
         low, high = (t, high) if slope < 0 else (low, t)

@@ -16,6 +16,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from ...numerics import matrix_product
 from ...checks import (
     Array, ArrayLike, BelowOneNumber, Count, Distribution, Generator, Many,
     OpenProbabilityNumber, Positive, PositiveNumber, RealNumber, Vector, also, array, checked,
@@ -103,7 +104,7 @@ def laplace_queries(
     """
     shares, rows = _shares(histogram, queries)
     scale = 1 / (rows * round_epsilon(epsilon, len(queries), delta))
-    return queries @ shares + rng.laplace(0.0, scale, len(queries))
+    return matrix_product(queries, shares) + rng.laplace(0.0, scale, len(queries))
 
 
 @checked
@@ -226,10 +227,10 @@ class MultiplicativeWeights:
             return self._answer(query)
 
     def _answer(self, query):
-        guess = float(query @ self._weights)
+        guess = float(matrix_product(query, self._weights))
         if self._updates >= self._plan.updates:
             return guess
-        truth = float(query @ self._shares)
+        truth = float(matrix_product(query, self._shares))
         if abs(truth - guess) + self._rng.laplace(0.0, self._plan.query_scale) < self._level:
             return guess
         measured = truth + self._rng.laplace(0.0, self._plan.answer_scale)
@@ -255,11 +256,11 @@ def mwem(
     """
     shares, rows = _shares(histogram, queries)
     each = rows * epsilon / (2 * rounds)
-    truth = queries @ shares
+    truth = matrix_product(queries, shares)
     weights = np.full(len(histogram), 1 / len(histogram))
     total = np.zeros_like(weights)
     for _ in range(rounds):
-        guess = queries @ weights
+        guess = matrix_product(queries, weights)
         score = np.abs(truth - guess) * each / 2
         i = int(np.argmax(score + rng.gumbel(size=len(score))))
         total = total + weights

@@ -19,7 +19,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ...numerics import log_binomial, log_softmax, xlog1py, xlogy
+from ...numerics import log_binomial, log_softmax, matrix_product, xlog1py, xlogy
 from ...accountant import PrivacyLoss
 from ...accountant.law import Finite
 from ...checks import (
@@ -135,6 +135,9 @@ def bounded_range(epsilon: Range, points: Few = 40) -> PrivacyLoss:
 
     The exponential mechanism is one; ``compose`` bounds any adaptive sequence (X-bounded-range). An
     even grid over [-epsilon, epsilon], masses proportional to exp(loss/2), halved at both ends.
+
+    >>> round(dp.bounded_range(0.1).compose(50).epsilon(1e-6), 4)
+    1.7696
     """
     loss = np.linspace(-epsilon, epsilon, points + 1)
     log_p = log_softmax(loss / 2 - np.log(2) * (np.abs(loss) == epsilon))
@@ -155,7 +158,7 @@ def bounded_range_delta(epsilon: Range, k: Few, target_epsilon: NonnegativeNumbe
         high = np.expm1(t - epsilon) / np.expm1(-epsilon)  # chance of the loss t
         log_mass = ways + xlogy(k - low, high) + xlog1py(low, -high)
         excess = -np.expm1(np.minimum(target_epsilon - k * t + low * epsilon, 0.0))
-        worst = max(worst, float(np.exp(log_mass) @ excess))
+        worst = max(worst, float(matrix_product(np.exp(log_mass), excess)))
     return worst
 
 

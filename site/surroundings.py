@@ -1,0 +1,34 @@
+"""Build and tests run in surroundings of their own: what else is set on a machine changes no page.
+
+What acts before Python starts is switched off in the Makefile.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+OWN = Path(__file__).resolve().parent.parent / ".venv" / "own"
+NOISE = "ignore:invalid value encountered in matmul:RuntimeWarning"  # see `numerics.product`
+SETTINGS = {
+    "IPYTHONDIR": str(OWN / "ipython"),
+    "JUPYTER_CONFIG_DIR": str(OWN / "jupyter"),
+    "JUPYTER_DATA_DIR": str(OWN / "jupyter"),
+    "LC_ALL": "C.UTF-8",
+    "MATPLOTLIBRC": os.devnull,  # an empty file: what it does not set is as matplotlib has it
+    "OMP_NUM_THREADS": "1",
+    "PYTHONUTF8": "1",
+    "PYTHONWARNINGS": NOISE,
+}
+FAMILIES = ("PYTHON", "IPYTHON", "JUPYTER", "JPY_", "MPL", "LANG", "LC_", "NODE_")
+KEPT = ("MPLCONFIGDIR", "NODE_EXTRA_CA_CERTS", "PYTHONDONTWRITEBYTECODE")
+
+
+def enter():
+    """For this process and all that it starts."""
+    for name in list(os.environ):
+        if name.startswith(FAMILIES) and name not in KEPT:
+            del os.environ[name]
+    os.environ.update(SETTINGS)
+    sys.modules.setdefault("rfc3987_syntax", None)  # jsonschema loads it in a second, for nothing
+    for folder in ("ipython", "jupyter"):
+        (OWN / folder).mkdir(parents=True, exist_ok=True)

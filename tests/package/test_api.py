@@ -1,0 +1,39 @@
+"""Examples in docstrings give what they say, and the page "API" shows all there is."""
+
+import doctest
+
+import numpy as np
+import pytest
+
+import api
+import dpnotes as dp
+from public import PUBLIC
+
+FINDER = doctest.DocTestFinder(recurse=False)
+
+
+@pytest.mark.parametrize("name", dp.__all__)
+def test_every_name_of_dp_has_an_example_that_is_true(name):
+    [example] = FINDER.find(getattr(dp, name), name, globs={"dp": dp, "np": np})
+    assert example.examples
+    report = []
+    assert not doctest.DocTestRunner().run(example, out=report.append).failed, "".join(report)
+
+
+def test_the_page_lists_what_a_room_offers():
+    assert {"gaussian", "composition.advanced", "erm.logistic_loss", "stopping.Filter"} < set(
+        PUBLIC
+    )
+    assert not {name for name in PUBLIC if "_" in (name[0], name.split(".")[-1][0])}
+
+
+def test_a_parameter_is_described_in_the_words_of_its_refusal():
+    [line] = [line for line in api.parameters(dp.gaussian) if "sigma" in line]
+    assert line == ":param sigma: a finite number > 0"
+    [line] = [line for line in api.parameters(dp.PrivacyLoss.epsilon) if "delta" in line]
+    assert line == ":param delta: a number in [0, 1], or an array of them"
+    for call in PUBLIC.values():
+        if hasattr(call, "__wrapped__"):
+            taken = set(api.inspect.signature(call).parameters)
+            said = {line.split(":")[1].removeprefix("param ") for line in api.parameters(call)}
+            assert said >= taken - {"x", "y", "x_neighbour", "output"}, call
