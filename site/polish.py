@@ -97,6 +97,13 @@ def make_sidebar_a_landmark(page):
         sidebar["aria-label"] = "Book"
 
 
+def say_title_once(page):
+    """The first page is called as the book: its title says the name twice."""
+    first, _, book = (page.title.string or "").partition(" — ")
+    if first == book:
+        page.title.string = book
+
+
 def download_in_place(page):
     """The theme opens header links in a new tab; a file is saved without one."""
     for link in page.select(".article-header-buttons a[href*='downloads/']"):
@@ -154,6 +161,7 @@ STEPS = (
     load_scripts_late,
     name_controls,
     make_sidebar_a_landmark,
+    say_title_once,
     download_in_place,
     mend_bibliography,
     mend_empty_headers,

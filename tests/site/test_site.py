@@ -325,6 +325,13 @@ def test_page_is_complete_without_javascript(plain, name):
     assert plain.faults == []
 
 
+def test_the_first_page_says_its_name_once_and_the_start_has_an_icon():
+    title = re.search("<title>(.*?)</title>", (SITE / FIRST).read_text(encoding="utf-8"))[1]
+    assert title == "Differential privacy, executed"
+    icon = re.search('rel="icon" href="([^"]+)"', (SITE / "index.html").read_text(encoding="utf-8"))
+    assert (SITE / icon[1]).exists()
+
+
 def test_mode_button_switches_and_is_remembered(watched):
     tab = watched.open(FIRST)
     seen = set()
