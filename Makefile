@@ -4,8 +4,8 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALLED := .venv/.installed
 # again, if its Python is gone or the folder was moved
-HOME_OF = from importlib.util import find_spec; print(find_spec("dpnotes").origin)
-ifneq "$(shell $(BIN)/python -Ic '$(HOME_OF)' 2>&1)" "$(CURDIR)/dpnotes/__init__.py"
+WELL := $(shell $(BIN)/python -c 'import pip' 2>&1 && grep -qF "$(CURDIR)/.venv/" $(BIN)/pip && echo well)
+ifneq ($(WELL),well)
 .PHONY: $(INSTALLED)
 endif
 BUILT := _build/html/.built
@@ -64,6 +64,8 @@ $(INSTALLED): requirements.txt pyproject.toml
 	  $(PIP) -r requirements.txt || \
 	  { echo "The requirements could not be installed. Is there network? Run this again."; exit 1; }
 	$(PIP) --no-deps --no-build-isolation -e .
+	@# relative: where a path holds an umlaut and the locale is C, Python could not read it
+	for place in .venv/lib/python3.*/site-packages; do echo ../../../.. >"$$place/dpnotes.pth"; done
 	@touch $@
 
 book: $(INSTALLED)
