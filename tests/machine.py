@@ -4,6 +4,7 @@ import functools
 import http.server
 import importlib.util
 import io
+import json
 import os
 import re
 import threading
@@ -19,12 +20,21 @@ FLAGS = (
     "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking"
     " --disable-component-update --disable-sync"
 ).split()
-PATIENCE = 300_000  # milliseconds: no measure of speed, the end of what hangs
+# milliseconds: no measure of speed, the end of what cannot come; longer on a busy machine
+PATIENCE = int(30_000 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
+FOR_PYTHON = 10 * PATIENCE  # in the page: it starts, imports and computes
 
 
 def unable(why):
     """What a test needs is not on this machine: skipped, and a failure where CI is set."""
     pytest.fail(why) if os.environ.get("CI") else pytest.skip(why)
+
+
+def need_python_in_pages():
+    """Skip where the site was built without the Python that runs in its pages."""
+    facts = SITE / "_run" / "runtime.json"
+    if not (facts.exists() and json.loads(facts.read_text(encoding="utf-8"))["available"]):
+        unable("the site was built without the Python that runs in pages")
 
 
 def module_at(path):

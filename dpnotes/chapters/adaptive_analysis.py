@@ -184,8 +184,8 @@ def _coins(shape, rng):
 
 def _ask_analyst(answer, agree):
     """What `answer` makes of the shares of agreement, one array (worlds, block) a sample."""
-    ones = np.ones((1, agree[0].shape[1]), np.float32)
-    heads = [matrix_product(ones, a)[:, 0].astype(float) for a in agree]
+    ones = (np.ones((1, a.shape[1]), np.float32) for a in agree)  # the samples' sizes may differ
+    heads = [matrix_product(*pair)[:, 0].astype(float) for pair in zip(ones, agree, strict=True)]
     shares = [sums / a.shape[1] for sums, a in zip(heads, agree, strict=True)]
     told = np.asarray(answer(*shares), float)
     if told.shape != shares[0].shape:

@@ -22,7 +22,7 @@ from test_site import (
 
 from calculator import USUAL, query_of
 from dpnotes import calculator
-from machine import ROOT, SITE, light_address, module_at, unable
+from machine import FOR_PYTHON, ROOT, light_address, module_at, need_python_in_pages
 
 address = light_address  # test_site.py looks at the page with its formulas
 
@@ -150,9 +150,7 @@ def python(request, browser, address):
     with Watched(browser, address) as form:
         form.context.add_init_script(path=AXE)
         if request.param == "own":
-            facts = SITE / "_run" / "runtime.json"
-            if not (facts.exists() and json.loads(facts.read_text())["available"]):
-                unable("the site was built without Python: its own was not asked")
+            need_python_in_pages()
         else:
             form.context.expose_function("thisPython", in_this_process)
             with_python(form, STAND_IN)
@@ -167,6 +165,7 @@ def settled(tab):
         """() => !document.querySelector(".calculator").hasAttribute("aria-busy")
         && !document.querySelector(".calculator-details").hidden
         && !document.querySelector(".calculator-more").hidden""",
+        timeout=FOR_PYTHON,
     )
 
 

@@ -27,13 +27,12 @@ from test_site import (
 
 from assignments.grader import leaks, masters, rendering, sandbox
 from assignments.grader.check import solved
-from machine import ROOT, light_address, module_at, unable
+from machine import FOR_PYTHON, ROOT, light_address, module_at, need_python_in_pages, unable
 
 address = light_address  # test_site.py looks at the pages with their formulas
 
 HANDOUTS = ROOT / "chapters" / "assignments" / "downloads"
 NAMES = sorted(path.stem for path in (ROOT / "assignments").glob("*.md"))
-RUNTIME = SITE / "_run" / "runtime.json"
 
 checker = module_at("site/homework/check.py")
 
@@ -193,7 +192,7 @@ def press(tab, name):
 def finish(tab):
     """Wait until no check runs."""
     running = "[...document.querySelectorAll('.hw-button')].some((b) => b.textContent == 'Stop')"
-    tab.wait_for_function(f"!{running}")
+    tab.wait_for_function(f"!{running}", timeout=FOR_PYTHON)
 
 
 def taken(tab, name):
@@ -216,8 +215,7 @@ def load(tab, name, content):
 @pytest.fixture
 def python(browser, address):
     """A tab with the page's own Python and no hurry; skipped where the site has none."""
-    if not (RUNTIME.exists() and json.loads(RUNTIME.read_text())["available"]):
-        unable("the site was built without Python for its pages")
+    need_python_in_pages()
     with Watched(browser, address, viewport=NARROW, color_scheme="dark") as desk:
         script = (
             (SITE / "_homework" / "homework.js").read_text().replace("LIMIT = 30", "LIMIT = 3000")
@@ -249,7 +247,8 @@ def test_round_trip_from_the_page_to_the_marks(visit, right, tmp_path):
 
     box(tab, "1c").fill("while True:\n    pass\n")
     press(tab, "Check 1c")
-    tab.wait_for_function("document.body.textContent.includes('Running the tests')")
+    running = "document.body.textContent.includes('Running the tests')"
+    tab.wait_for_function(running, timeout=FOR_PYTHON)
     press(tab, "Stop")
     finish(tab)
     assert "stopped" in said(tab, "1c")
@@ -320,7 +319,6 @@ def test_the_notebook_to_hand_in_is_the_released_one_but_for_answers(desk, name)
     assert json.dumps(notebook, indent=1, ensure_ascii=False) + "\n" == released(name)
 
 
-SOON = 30_000  # milliseconds
 MARKDOWN = r"""# Head
 line with \$5, `$x$`, _em_ and $a$
 - one $b$
@@ -347,14 +345,14 @@ def test_a_text_has_a_preview_with_formulas(desk):
     box(tab, "2a").fill("**So** $\\frac12 < 1$, <b>not</b> `f(x)`.\n\n- one\n- two")
     press(tab, "Preview 2a")
     shown = tab.locator(".hw-result[data-state=preview]")
-    shown.locator(".katex-html").wait_for(timeout=SOON)
+    shown.locator(".katex-html").wait_for()
     assert [shown.locator(tag).inner_text() for tag in ("strong", "code")] == ["So", "f(x)"]
     assert shown.locator("li").count() == 2 and shown.locator("b").count() == 0
     press(tab, "Preview 2a")
-    shown.wait_for(state="detached", timeout=SOON)
+    shown.wait_for(state="detached")
     box(tab, "2a").fill(MARKDOWN)
     press(tab, "Preview 2a")
-    shown.locator("h1").wait_for(timeout=SOON)
+    shown.locator("h1").wait_for()
     formulas = shown.evaluate(FORMULAS_AS_TEX)
     seen, meant = (" ".join(html.split()) for html in (formulas, rendering.markdown(MARKDOWN)))
     assert re.sub(r">\s+<", "><", seen) == re.sub(r">\s+<", "><", meant).strip()
@@ -363,7 +361,7 @@ def test_a_text_has_a_preview_with_formulas(desk):
     assert "has changed since" in shown.inner_text()
     box(tab, "2a").fill("$$\\begin{matrix}1\\end{matrix}$$\n\\begin{align}\na\n\\end{align}")
     press(tab, "Preview 2a")
-    shown.get_by_text("outside of dollar signs").wait_for(timeout=SOON)
+    shown.get_by_text("outside of dollar signs").wait_for()
 
 
 def test_a_preview_without_what_typesets_formulas_says_so(desk):
@@ -372,7 +370,7 @@ def test_a_preview_without_what_typesets_formulas_says_so(desk):
     box(tab, "2a").fill("$x$")
     press(tab, "Preview 2a")
     shown = tab.locator(".hw-result[data-state=preview]")
-    shown.get_by_text("could not be loaded").wait_for(timeout=SOON)
+    shown.get_by_text("could not be loaded").wait_for()
     assert "x" in shown.inner_text()
 
 

@@ -21,7 +21,7 @@ from test_site import AXE, NAMES, WIDE, Watched, lighten, violations
 import guards
 from calculator import query_of
 from dpnotes import calculator
-from machine import SITE, unable
+from machine import FOR_PYTHON, SITE, need_python_in_pages
 
 EXECUTED = SITE.parent / "jupyter_execute"
 PAGES = sorted(
@@ -62,9 +62,7 @@ class Server:
 
 @pytest.fixture(scope="module")
 def server():
-    facts = SITE / "_run" / "runtime.json"
-    if not facts.exists() or not json.loads(facts.read_text())["available"]:
-        unable("the site was built without the Python that runs in pages")
+    need_python_in_pages()
     server = Server()
     yield server
     server.end()
@@ -179,7 +177,9 @@ def press(tab, number, what):
 
 def settled(tab, number, says):
     """Wait until the note beside the buttons says this."""
-    bar(tab, number).locator(".run-note").filter(has_text=re.compile(says)).wait_for()
+    bar(tab, number).locator(".run-note").filter(has_text=re.compile(says)).wait_for(
+        timeout=FOR_PYTHON
+    )
 
 
 def output(tab, number):
@@ -367,7 +367,7 @@ def works(tab, code):
 def visit(reader, page):
     reader.tab.goto(f"{reader.address}/{page}")
     reader.tab.evaluate("import('../_run/python.js').then((python) => { window.python = python })")
-    reader.tab.wait_for_function("python.state() === 'ready'")
+    reader.tab.wait_for_function("python.state() === 'ready'", timeout=FOR_PYTHON)
 
 
 def test_one_python_serves_the_pages_of_a_visit(reader, python):
