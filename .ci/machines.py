@@ -23,16 +23,15 @@ TESTS = """.venv/bin/python -m pytest -q -n 0 tests/claims/test_pure_dp.py
     tests/package/test_divergences.py tests/site/test_runtime.py tests/grading/test_session.py"""
 INSTALL = "make .venv/.installed"
 WHOLE = " && ".join([INSTALL, PAGE, " ".join(TESTS.split())])
-SETTINGS = {
-    "matplotlibrc": "mkdir -p $HOME/.config/matplotlib && "
-    "echo 'text.usetex: True' > $HOME/.config/matplotlib/matplotlibrc",
-    "ipython": "mkdir -p $HOME/.ipython/profile_default/startup && "
-    "echo 'raise SystemExit' > $HOME/.ipython/profile_default/startup/0.py",
-    "build": "mkdir -p build/lib && echo 'import os, sys' > build/lib/old.py",
-}
+SETTINGS = """export HOME="$PWD/home"
+mkdir -p "$HOME/.config/matplotlib" "$HOME/.ipython/profile_default/startup" build/lib
+echo 'text.usetex: True' > "$HOME/.config/matplotlib/matplotlibrc"
+echo 'raise SystemExit' > "$HOME/.ipython/profile_default/startup/0.py"
+echo 'import os, sys' > build/lib/old.py
+"""
 HOSTILE = {
     "MPLBACKEND": "TkAgg", "PYTHONSTARTUP": "/nowhere", "PYTHONPATH": "/nowhere",
-    "PYTHONOPTIMIZE": "1", "JUPYTER_PATH": "/nowhere", "LANG": "de_DE.ISO-8859-1",
+    "JUPYTER_PATH": "/nowhere", "LANG": "de_DE.ISO-8859-1",
 }  # fmt: skip
 
 
@@ -151,8 +150,7 @@ ROWS = {
     "the package, oldest NumPy and SciPy": package("numpy==1.26.0", "scipy==1.12.0"),
     "the package, newest NumPy and SciPy": package("numpy", "scipy"),
     "settings of the user": lambda f: run(
-        f"export HOME=$PWD/home; {' && '.join(SETTINGS.values())} && {WHOLE} && "
-        ".venv/bin/ruff check -q . && unset PYTHONOPTIMIZE", f, **HOSTILE
+        f"{SETTINGS}{WHOLE} && .venv/bin/ruff check -q .", f, **HOSTILE
     ),
 }  # fmt: skip
 

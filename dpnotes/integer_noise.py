@@ -107,24 +107,25 @@ def _gaussian_coins(size, variance, middle, rng):
 @lru_cache(maxsize=1024)
 def _digits_of_exp(rate, bits):
     """floor(2^bits p) for p = exp(-rate)."""
-    return _decided(rate, bits, lambda x, one: (x << bits) // one)
+    return _floor_of(lambda x, one: (x << bits) // one, rate, bits)
 
 
 @lru_cache(maxsize=1024)
 def _digits_of_odds(rate, bits):
     """floor(2^bits p) for p = exp(-rate) / (1 + exp(-rate))."""
-    return _decided(rate, bits, lambda x, one: (x << bits) // (one + x))
+    return _floor_of(lambda x, one: (x << bits) // (one + x), rate, bits)
 
 
-def _decided(rate, bits, floored):
-    """floored(exp(-rate) 2^w, 2^w) with w so large that both ends of an enclosure agree. The loop
-    ends: exp of a fraction other than 0 is irrational, and so no multiple of 2^-bits."""
-    guard = 16
+def _floor_of(digits, rate, bits):
+    """digits(x, one) at the true x/one = exp(-rate): evaluated at both ends of an enclosure, with
+    more and more bits, until they agree. They do: exp of a fraction other than 0 is irrational, and
+    so no multiple of 2^-bits."""
+    more = 16
     while True:
-        low, high, one = enclosed_exp(rate, bits + guard)
-        if floored(low, one) == floored(high, one):
-            return floored(low, one)
-        guard *= 2
+        low, high, one = enclosed_exp(rate, bits + more)
+        if digits(low, one) == digits(high, one):
+            return digits(low, one)
+        more *= 2
 
 
 def enclosed_exp(rate, bits):

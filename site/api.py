@@ -18,6 +18,7 @@ from ledger import chapters, claims, label
 
 PAGE = "chapters/api"
 PLACE = "% every public name"  # in the page: where the list comes
+MEMBERS = ["   :members:", "   :inherited-members: tuple"]
 WITH_ID = re.compile(r"\b[A-Z]-[\w.-]*\w")
 MARKS = re.compile(r"(``.+?``|`.+?`)", re.S)
 
@@ -55,7 +56,7 @@ def write_list(app, docname, source):
             kind = "class" if inspect.isclass(thing) else "function"
             kind = kind if inspect.isclass(thing) or inspect.isroutine(thing) else "data"
             lines += [f".. auto{kind}:: {room.__name__}.{name}"]
-            lines += {"class": ["   :members:"], "data": ["   :no-value:"]}.get(kind, []) + [""]
+            lines += {"class": MEMBERS, "data": ["   :no-value:"], "function": []}[kind] + [""]
         lines += ["```", ""]
     source[0] = source[0].replace(PLACE, "\n".join(lines))
 
@@ -94,7 +95,8 @@ def described(app, what, name, thing, options, lines):
         parts[1::2] = code
         blocks[number] = "".join(parts)
     lines[:] = "".join(blocks).strip().splitlines()
-    lines += ["", *parameters(thing), ""] if inspect.isroutine(thing) else [""]
+    call = thing.__init__ if inspect.isclass(thing) else thing
+    lines += ["", *parameters(call), ""] if hasattr(call, "__wrapped__") else [""]
 
 
 def parameters(call):
@@ -125,6 +127,11 @@ def _allowed(hint):
                 several = arrays and "array" not in words and words.startswith("a ")
                 return words + (", or an array of them" if several else "")
     return ""
+
+
+def skipped(app, what, name, thing, skip, options):
+    """Fields of named tuples, of which Python says nothing but their numbers."""
+    return True if (inspect.getdoc(thing) or "").startswith("Alias for field") else None
 
 
 def short_names(app, doctree):
@@ -171,6 +178,7 @@ def setup(app):
     app.connect("source-read", write_list)
     app.connect("autodoc-process-signature", plain_signature)
     app.connect("autodoc-process-docstring", described)
+    app.connect("autodoc-skip-member", skipped)
     app.connect("doctree-read", short_names)
     app.add_post_transform(LinkNames)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -134,6 +134,7 @@ def execute_pages(paths, cache_path):
     async def execute_all():
         cores = asyncio.Semaphore(os.cpu_count() or 1)
         records = cache.list_unexecuted()
+        records.sort(key=lambda record: -Path(record.uri).stat().st_size)  # no long one is last
         await asyncio.gather(*(execute_page(cache, record.pk, cores) for record in records))
 
     asyncio.run(execute_all())
@@ -162,7 +163,7 @@ async def execute_page(cache, key, cores):
     cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
 
 
-def run_sphinx(root, out, toc_path, pages, strict, modules=()):
+def run_sphinx(root, out, toc_path, pages, strict, modules):
     """One clean Jupyter Book build; returns its status and its warnings."""
     from jupyter_book.sphinx import build_sphinx
 
@@ -231,7 +232,11 @@ def build(root, out, pages, lock):
     listed = [used["root"], *(c["file"] for part in parts for c in part["chapters"])]
     files = [f"{name}.md" for name in listed]
     execute_pages([root / name for name in files], out / CACHE)
-    status, warnings = run_sphinx(root, out, toc_path, files, strict=not pages, modules=modules)
+    # Sphinx leaves one core free: the packages for the pages are compiled meanwhile
+    compiling = subprocess.Popen([sys.executable, runtime.__file__]) if lock else None
+    status, warnings = run_sphinx(root, out, toc_path, files, not pages, modules)
+    if compiling:
+        compiling.wait()
     faults = [w for w in warnings if not (pages and DANGLING.search(w))]
     if status and not pages and not faults:
         faults.append(f"the build failed: {status}")

@@ -26,7 +26,7 @@ def label(claim_id):
 
 @cache
 def sources():
-    """Letter -> {title, kind, about} of the source documents."""
+    """Letter -> {title, kind} of the source documents."""
     return yaml.safe_load((ROOT / "ledger" / "sources.yml").read_text(encoding="utf8"))
 
 
@@ -185,15 +185,8 @@ def _erratum(claim, found):
     document = sources()[claim["id"][0]]
     name = f"{{prf:ref}}`{claim['id']} <{label(claim['id'])}>`"
     out = ["", f"**{name}**, {document['kind']} “{document['title']}” ({claim['printed']})", ""]
-    out += [claim.get("correction") or _plain(claim.get("note", "")) or claim["statement"], ""]
+    out += [claim.get("correction", claim["statement"]), ""]
     return out + [f"- *Computed:* {text}" for text in found] + [""]
-
-
-def _plain(text):
-    """Notes are plain text: keep Markdown from reading signs in them."""
-    for sign in "\\|*_<>[]`$^~":
-        text = text.replace(sign, f"\\{sign}")
-    return " ".join(text.split())
 
 
 def setup(app):

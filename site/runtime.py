@@ -3,6 +3,8 @@
 The core (Pyodide) comes from npm with the site's other tools; `wheels.py` fetches the packages.
 Each file must have the hash that Pyodide's lock file gives, and the lock file the hash that is
 written here.
+
+    python site/runtime.py          compile the packages and keep the result
 """
 
 import ast
@@ -223,3 +225,8 @@ def install(site, lock, root=ROOT):
         (target / "NOTICE.txt").write_text(NOTICE, encoding="utf-8")
     facts["available"] = bool(lock)
     (target / "runtime.json").write_text(json.dumps(facts), encoding="utf-8")
+
+
+if __name__ == "__main__":  # fill the cache of compiled packages
+    with tempfile.TemporaryDirectory() as scratch:
+        install_python(Path(scratch) / "pyodide", read_lock())

@@ -1,4 +1,4 @@
-"""What a test needs of this machine: the built site served, and Chromium, started once a file."""
+"""What a test needs of this machine: the built site served, and Chromium."""
 
 import functools
 import http.server
@@ -45,9 +45,9 @@ def module_at(path):
     return module
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser():
-    """The system's Chromium."""
+    """The system's Chromium, one for each process of the tests."""
     found = found_chromium()
     if not found:
         unable("no Chromium on this machine: the tests in a browser did not run")
@@ -117,13 +117,13 @@ def served(handler):
         server.shutdown()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def address():
     """The site, served on this machine."""
     yield from served(Quiet)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def light_address():
     """The site without its formulas, for tests of something else on its pages."""
     yield from served(Light)

@@ -27,14 +27,7 @@ def follows(draws, law):
     assert stats.kstest(draws, law.cdf).pvalue > ALARM
 
 
-def test_randomized_response_tells_the_truth_as_often_as_it_should():
-    def check(epsilon):
-        truth = np.arange(DRAWS) % 2
-        lies = (dp.randomized_response_mechanism(truth, epsilon=1.0, rng=rng()) != truth).sum()
-        assert stats.binomtest(int(lies), DRAWS, 1 / (1 + np.exp(epsilon))).pvalue > ALARM
-
-    check(1.0)
-    must_fail(check, 1.05)
+def test_randomized_response_far_out():
     far = dp.randomized_response_mechanism(np.ones(9, bool), epsilon=1e4, rng=rng())
     assert far.dtype == bool and far.all()
     assert type(dp.randomized_response_estimate([1, 0, 1])) is float
@@ -138,26 +131,6 @@ def test_what_lies_beyond_the_last_digit_is_geometric_again(monkeypatch):
 
     check(0.4)
     must_fail(check, 0.42)
-
-
-def test_integer_noise_is_that_of_its_parameters():
-    value = np.full(60, 7)
-
-    def check(rate, variance):
-        for number, sensitivity in ((0.25, 2), (3.5, 3)):
-            laplace = dp.discrete_laplace_mechanism(value, sensitivity, number, rng=rng())
-            stated = rate(Fraction(number), sensitivity)
-            assert (laplace - 7 == integer_noise.discrete_laplace_noise(stated, 60, rng())).all()
-            gaussian = dp.discrete_gaussian_mechanism(value, sigma=number, rng=rng())
-            stated = variance(Fraction(number))
-            assert (gaussian - 7 == integer_noise.discrete_gaussian_noise(stated, 60, rng())).all()
-
-    rate, variance = (lambda epsilon, s: epsilon / s), (lambda sigma: sigma**2)
-    check(rate, variance)
-    must_fail(check, lambda epsilon, s: 5 * epsilon / (4 * s), variance)
-    must_fail(check, lambda epsilon, s: epsilon / (s + 1), variance)
-    must_fail(check, rate, lambda sigma: sigma**3)
-    must_fail(check, rate, lambda sigma: 2 * sigma)
 
 
 def test_discrete_gaussian_noise_of_the_least_and_the_largest_sigma():

@@ -27,6 +27,7 @@ THOROUGH = pytest.mark.thorough
 KINDS = {
     "search.html",
     "chapters/jumps.html",
+    "chapters/api.html",
     "chapters/calculator.html",
     "chapters/claims.html",
     "chapters/intro.html",
