@@ -9,8 +9,8 @@ ifneq "$(shell $(BIN)/python -Ic '$(HOME_OF)' 2>&1)" "$(CURDIR)/dpnotes/__init__
 .PHONY: $(INSTALLED)
 endif
 BUILT := _build/html/.built
-SOURCES := $(shell git ls-files _config.yml _toc.yml chapters dpnotes ledger site tests/claims ':(glob)tests/*.py' \
-  ':(glob)assignments/*.md' assignments/grader package-lock.json 2>/dev/null)
+SOURCES := $(shell find _config.yml _toc.yml package-lock.json chapters dpnotes ledger site assignments \
+  tests/claims tests/*.py -type f -not -path '*/__pycache__/*' -not -path 'chapters/assignments/*')
 PORT ?= 8000
 # What acts before Python starts; the rest of what is set elsewhere is in site/surroundings.py.
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONWARNINGS PYTHONOPTIMIZE PYTHONINSPECT
@@ -38,7 +38,6 @@ help:
 	@echo "  make test         build if needed, then every check but the longest"
 	@echo "  make quick        the quick tests of the package and of the claims"
 	@echo "  make pdf          the whole book as one tagged PDF (printed by Chromium)"
-	@echo "  make epub         the whole book for a reader's device"
 	@echo "  make slides       a lecture deck for each chapter"
 	@echo "  make offline-zip  the built site as a zip, to be read and run without network"
 	@echo "  make assignments  write and check the student versions"
@@ -82,13 +81,10 @@ offline-zip: $(BUILT)
 lab: $(INSTALLED)
 	$(BIN)/python site/lab.py notebooks $(FLAGS)
 
-.PHONY: pdf epub slides
+.PHONY: pdf slides
 
 pdf: $(BUILT)
 	$(BIN)/python site/pdf.py
-
-epub: $(BUILT)
-	$(BIN)/python site/epub.py
 
 slides: $(BUILT)
 	$(BIN)/python site/slides.py

@@ -168,6 +168,13 @@ def glue(name, value):
     return display(data, raw=True, metadata={**metadata, **kept})
 
 
+def says(numbers):
+    """Check numbers that the page's text has typed, ``{"1.0986": log(3)}``, to their last digit."""
+    for text, value in numbers.items():
+        if f"{value:.{len(text.partition('.')[2])}f}" != text:
+            raise ValueError(f"numbers must hold: {text} is typed and {value!r} comes out")
+
+
 class Drawing:
     """A finished figure: displays itself as inline SVG in a page or a notebook."""
 

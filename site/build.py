@@ -11,6 +11,7 @@ notebook is complete and no guard (`guards.py`) found a fault.
 import argparse
 import asyncio
 import contextlib
+import fcntl
 import json
 import os
 import re
@@ -88,17 +89,25 @@ def install_node_modules(root):
 
 
 def write_assignments(root):
-    """The student versions of the assignments, unless they are newer than what makes them."""
-    made = list((root / "chapters" / "assignments").rglob("*.*"))
+    """The student versions of the assignments, unless all are there and newer than their makers."""
+    folder = root / "chapters" / "assignments"
+    stamp = folder / ".complete"
     masters = sorted((root / "assignments").glob("*.md"))
     makers = [*masters, *(root / "assignments" / "grader").glob("*.py")]
-    newest = max((path.stat().st_mtime for path in makers), default=0.0)
-    if (
-        len(made) < 2 * len(masters)
-        or min((path.stat().st_mtime for path in made), default=newest) < newest
-    ):
+    newest = max(path.stat().st_mtime for path in makers)
+    count = len([path for path in folder.rglob("*.*") if path != stamp])
+    if count < 2 * len(masters) or not stamp.exists() or stamp.stat().st_mtime < newest:
         command = [sys.executable, "-m", "assignments.grader", "build", "--no-check"]
         subprocess.run(command, cwd=root, check=True)
+        stamp.touch()
+
+
+@contextlib.contextmanager
+def alone():
+    """No other build of this tree is in here at the same time."""
+    with (surroundings.OWN / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def partial_toc(root, toc, pages):
@@ -219,7 +228,6 @@ def build(root, out, pages, lock):
     """Build, then check; returns the list of faults. Without a `lock` no cell runs in its page."""
     import guards
 
-    write_assignments(root)
     for folder in ("html", ".doctrees", "jupyter_execute"):
         shutil.rmtree(out / folder, ignore_errors=True)
     out.mkdir(parents=True, exist_ok=True)
@@ -264,7 +272,9 @@ def main():
     )
     options = parser.parse_args()
     start, out = time.time(), options.out.resolve()
-    install_node_modules(ROOT)
+    with alone():
+        install_node_modules(ROOT)
+        write_assignments(ROOT)
     lock, problem = python_for_pages(ROOT, not options.without_python)
     faults = build(ROOT, out, options.pages, lock)
     if faults:

@@ -1,7 +1,7 @@
 """References that explain themselves: which links a page's script may show in place.
 
-The first use of each word of the glossary on a page becomes a link to it. Links to statements and
-to the glossary are marked; `course/explain.js` shows what they lead to.
+The first use of each word of the glossary on a page becomes a link to it. Links to statements,
+equations, sources and to the glossary are marked; `course/explain.js` shows what they lead to.
 """
 
 import re
@@ -56,11 +56,13 @@ def is_prose(text):
 
 
 def mark_explained(app, doctree, docname):
-    """Links to statements and to words of the glossary."""
+    """Links to statements, equations, sources and words of the glossary."""
     statements = getattr(app.env, "proof_list", {})
     for link in doctree.findall(nodes.reference):
-        place = link.get("refuri", "").partition("#")[2] or link.get("refid", "")
-        if link.get("internal") and (place in statements or place.startswith("term-")):
+        page, _, place = link.get("refuri", "").partition("#")
+        place = place or link.get("refid", "")
+        short = place.startswith(("term-", "equation-")) or (place and "references" in page)
+        if link.get("internal") and (place in statements or short):
             link["classes"].append("explains")
 
 

@@ -17,6 +17,13 @@ PROOF = re.compile(
 )
 IMPORT = re.compile(r"import |from \S+ import ")
 LABEL = re.compile(r"^:label:\s*(\S+)", re.M)
+ALT = re.compile(r"\balt=(.*?)\)$", re.M | re.S)
+FENCED = re.compile(r"^(```+)(?:\{code-cell\}|python|sh|\{raw\})[^\n]*\n.*?^\1$", re.M | re.S)
+DECIMAL = re.compile(r"(?<![\w.])\d+\.\d+(?![\w.]*\d)")
+VERSION = (
+    r"\(\d+\.\d+(?: and later)?\)|(?:OpenDP|Opacus[^\n ]*|[Vv]ersion|[Ss]ection) \(?\d+(?:\.\d+)+"
+)
+SIDE = r"\b(?:left|right) (?:panel|column)\b|^On the (?:left|right)\b|\b(?:Left|Right)[:,]"
 
 
 OTHER_NOTATION = {
@@ -133,6 +140,33 @@ def glue(page):
     return ["glue with display=False: tag the cell instead"] * ("display=False" in code)
 
 
+def code_of(page):
+    """(the cells without descriptions of figures, those descriptions without what is computed)."""
+    code = "\n".join(line for _, lines in page.cells() for line in lines)
+    told = "\n".join(re.sub(r"\{[^}\n]*\}", "", alt) for alt in ALT.findall(code))
+    return ALT.sub("", code), told
+
+
+def typed_numbers(page):
+    """A decimal number of the text or of a figure's description stands in a cell, where it is used,
+    printed or asserted; results are written by `glue`. Proofs and statements derive their own, and
+    a line that cites a source quotes it."""
+    code, told = code_of(page)
+    known = set(DECIMAL.findall(code))
+    text = BLOCK.sub("", FENCED.sub("", PROOF.sub("", page.text)))
+    for part in (r"\A---\n(?s:.*?)\n---\n", r"(?m)^.*\{cite.*$", VERSION, r"`[^`\n]*`"):
+        text = re.sub(part, "", text)
+    if not known:
+        return []
+    return [f"{n} is typed" for n in DECIMAL.findall(text + told) if n not in known]
+
+
+def sides(page):
+    """Panels stand below each other on a phone: they are named by their titles."""
+    text = PROOF.sub("", BLOCK.sub("", FENCED.sub("", page.text)))
+    return [f"{found!r} of what?" for found in re.findall(SIDE, text + code_of(page)[1], re.M)]
+
+
 def exercises(page):
     """Enough exercises, each with a folded solution."""
     asked = re.findall(
@@ -154,5 +188,7 @@ RULES = (
     notation,
     unseeded_randomness,
     glue,
+    typed_numbers,
+    sides,
     exercises,
 )

@@ -28,6 +28,15 @@ def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
+def hashes(site):
+    """A short hash of each file that the service worker may know."""
+    return {
+        path.relative_to(site).as_posix(): digest(path)
+        for path in sorted(site.rglob("*"))
+        if path.is_file() and path.name not in {"sw.js", "objects.inv"}
+    }
+
+
 def is_shell(path):
     """Does every page need this file, or the search? What runs cells is loaded when they run."""
     elsewhere = ("chapters/", "downloads/", "_images/", "_run/")
@@ -35,17 +44,20 @@ def is_shell(path):
 
 
 def write_service_worker(site):
-    """Fill ``sw.js`` with the files of the site; its version is the hash of all of them."""
-    files = {
-        path.relative_to(site).as_posix(): digest(path)
-        for path in sorted(site.rglob("*"))
-        if path.is_file() and path.name not in {"sw.js", "objects.inv"}
-    }
+    """Fill ``sw.js`` with the files of the site; its version is the hash of all of them.
+
+    Pages and what runs in them carry the version, so that both can tell whether they are of one.
+    """
+    version = hashlib.sha256(json.dumps(hashes(site)).encode()).hexdigest()[:16]
+    for path in [*site.rglob("*.html"), site / "_run" / "runtime.json"]:
+        text = path.read_text(encoding="utf-8")
+        text = text.replace("<html", f'<html data-book="{version}"', 1)
+        path.write_text(text.replace('"book": ""', f'"book": "{version}"'), encoding="utf-8")
+    files = hashes(site)
     python = {path: mark for path, mark in files.items() if path.startswith("_run/pyodide/")}
     python = {path: mark for path, mark in python.items() if not path.endswith(".json")}
-    book = [p for p in files if p not in python and Path(p).suffix in KEPT]
+    book = {p: files[p] for p in files if p not in python and Path(p).suffix in KEPT}
     shell = [path for path in book if is_shell(path)]
-    version = hashlib.sha256(json.dumps(files).encode()).hexdigest()[:16]
     code = (site / "_run" / "sw.js").read_text(encoding="utf-8").replace("@VERSION@", version)
     for name, value in {"BOOK": book, "SHELL": shell, "PYTHON": python}.items():
         code = re.sub(rf"/\*@{name}@\*/ (\[\]|\{{\}})", lambda _, v=value: json.dumps(v), code)

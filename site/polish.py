@@ -21,27 +21,27 @@ HERE = Path(__file__).resolve().parent
 UNWANTED = re.compile(
     r"fontawesome\.js|bootstrap\.js|thebe|togglebutton|toggleHint|toggleOpenOnPrint"
     r"|design-tabs|\.min\.css\.map|proof\.css|exercise\.css"
+    r"|searchtools|language_data|searchindex"
 )
 UNUSED_FILES = """
     *.map *.LICENSE.txt fontawesome.js bootstrap.js *thebe* togglebutton* vendor images/logo_*
     locales plus.png minus.png file.png check-solid.svg play-solid.svg copy-button.svg
-    design-tabs.js proof.css exercise.css *webpack-macros.html
+    design-tabs.js proof.css exercise.css *webpack-macros.html searchtools.js language_data.js
 """.split()
 ASIDE = re.compile(
     r"<!--formula-->(.*?)<!--/formula-->|<figure class=\"dpn-figure\">.*?</figure>", re.S
 )
 OWN_SHEETS = {"dpnotes.css", "katex.css", "pygments.css"}
 EARLY_MODE = """
-const root = document.documentElement, kept = (key) => localStorage.getItem(key);
+const root = document.documentElement;
+const kept = (key) => { try { return localStorage.getItem(key) } catch { return null } };
 root.dataset.mode = kept("mode") || "auto";
 root.dataset.theme = root.dataset.mode != "auto" ? root.dataset.mode
   : matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 """
-WITHOUT_FORMULAS = """\
-    htmlElement.querySelectorAll("math").forEach((el) => el.replaceWith("…"));
-"""
 START = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>Start</title>
+<link rel="icon" href="_static/icon.svg">
 <meta http-equiv="refresh" content="0; url={0}.html"></head>
 <body><main><h1>Start</h1><p><a href="{0}.html">To the first page</a></p></main></body></html>
 """
@@ -71,13 +71,10 @@ def choose_mode_early(page):
             script.string = EARLY_MODE
 
 
-def search_on_the_search_page_only(page):
-    """The theme loads the search index on every page, for a search box that does not use it."""
-    if not page.select_one("#search-results"):
-        for tag in page.select(
-            'script[src*="searchtools"], script[src*="language_data"], script[src*="searchindex"]'
-        ):
-            tag.decompose()
+def load_search(page):
+    """The search page gets our script (`search.py`)."""
+    if page.select_one("#search-results"):
+        page.head.append(page.new_tag("script", type="module", src="_search/search.js"))
 
 
 def load_scripts_late(page):
@@ -98,6 +95,13 @@ def make_sidebar_a_landmark(page):
     for sidebar in page.select("div#pst-primary-sidebar"):
         sidebar["role"] = "complementary"
         sidebar["aria-label"] = "Book"
+
+
+def say_title_once(page):
+    """The first page is called as the book: its title says the name twice."""
+    first, _, book = (page.title.string or "").partition(" — ")
+    if first == book:
+        page.title.string = book
 
 
 def download_in_place(page):
@@ -153,10 +157,11 @@ STEPS = (
     drop_unwanted_assets,
     drop_print_contents,
     choose_mode_early,
-    search_on_the_search_page_only,
+    load_search,
     load_scripts_late,
     name_controls,
     make_sidebar_a_landmark,
+    say_title_once,
     download_in_place,
     mend_bibliography,
     mend_empty_headers,
@@ -250,14 +255,10 @@ def drop_unused_rules(site):
 
 
 def change_scripts(static):
-    """Some lines of others' scripts. In the results of a search a formula, which is no formula
-    without its layout, is left out as "…", and so are the buttons of cells. And boxes that scroll
-    are our affair (`dpnotes.js`): the theme measures folded ones.
+    """Some lines of others' scripts. Boxes that scroll are our affair (`dpnotes.js`): the theme
+    measures folded ones.
     """
-    skipped = '".run-bar", ".run-cannot", ".copybtn", ".katex-html", ".headerlink",'
     for name, before, after in (
-        ("searchtools.js", '[".headerlink",', f"[{skipped}"),
-        ("searchtools.js", "    if (anchor) {\n", f"{WITHOUT_FORMULAS}    if (anchor) {{\n"),
         ("scripts/pydata-sphinx-theme.js", '["pre",".nboutput > .output_area",', '["#none",'),
         ("scripts/pydata-sphinx-theme.js", '".cell_output > .output",', ""),
         ("scripts/pydata-sphinx-theme.js", '".pst-scrollable-table-container"]', '"#none"]'),
@@ -294,6 +295,7 @@ def polish_site(app, exception):
     change_scripts(site / "_static")
     shutil.copy(HERE / "carry" / "print.js", site / "_static" / "dpnotes.print.js")
     prune(site / "_static")
+    (site / "searchindex.js").unlink()  # of a search that ranks by nothing
     drop_unused_rules(site)
 
 

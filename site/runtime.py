@@ -115,6 +115,12 @@ def data_files(sets):
     return files
 
 
+def installed_files(name):
+    """A package of pure Python, as it is installed here."""
+    home = Path(find_spec(name).submodule_search_locations[0])
+    return {p.relative_to(home.parent).as_posix(): p.read_bytes() for p in home.rglob("*.py")}
+
+
 def data_sets(root=ROOT):
     """Names of the data sets of statsmodels that a page or the package asks for."""
     asked = re.compile(r"from statsmodels\.datasets import (\w+(?:, *\w+)*)")
@@ -141,7 +147,7 @@ def imported(code):
 
 def modules_of(lock, root=ROOT):
     """Which packages must be loaded before a module can be imported: {module: [package, ...]}."""
-    modules = {"statsmodels": ["pandas", "statsmodels"]}
+    modules = {"statsmodels": ["pandas", "statsmodels"], "tqdm": ["tqdm"]}
     for name in closure(lock, OFFERED):
         for module in lock[name]["imports"]:
             modules[module] = [name]
@@ -164,6 +170,7 @@ def own_wheels(folder, root=ROOT):
     own = {
         "dpnotes": (package_files(root), ["numpy", "scipy"]),
         "statsmodels": (data_files(data_sets(root)), ["pandas"]),
+        "tqdm": (installed_files("tqdm"), []),
     }
     entries = {}
     for name, (files, depends) in own.items():
@@ -223,7 +230,7 @@ def install(site, lock, root=ROOT):
     facts = install_python(target / "pyodide", lock, root) if lock else {}
     if lock:
         (target / "NOTICE.txt").write_text(NOTICE, encoding="utf-8")
-    facts["available"] = bool(lock)
+    facts |= {"available": bool(lock), "book": ""}  # its version is known when all is written
     (target / "runtime.json").write_text(json.dumps(facts), encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""The pages of the built site as one text: what the PDF, the EPUB and the slides are made from.
+"""The pages of the built site as one text: what the PDF and the slides are made from.
 
 Nothing is executed again. Each page's article is taken from the finished HTML, without what only a
 screen can use. Ids and links get the page's name in front, so that all pages fit into one file.

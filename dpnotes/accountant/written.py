@@ -10,6 +10,7 @@ A few losses in a few rounds have few sums, which are listed with their probabil
 interface of a ``line.Line``.
 """
 
+from functools import partial
 from math import comb, log, pi, prod, sqrt
 
 import numpy as np
@@ -22,7 +23,6 @@ from .sampled_gaussian import SampledGaussian, inverse_mixed_loss
 MOST_OF_ONE, MOST = 60, 2_000  # most rounds or losses of one step, and most sums of all steps
 ROUNDING = 1e-14  # of log delta, in units of 1 + abs(log delta); 1.5e-15 was seen in 20,000 draws
 SHORT = 0.3  # a shift mu, up to which the two terms of Phi(a) - e^epsilon Phi(a - mu) cancel
-CLOSED = (Gaussian, Laplace, SampledGaussian, Symmetrised)
 
 
 def gaussian_log_delta(mu, epsilon):
@@ -58,21 +58,29 @@ def _short_shift(mu, a):
     return (top[:, 0, 0] / 8) * (values @ weights).sum(axis=1)
 
 
+def laplace_log_delta(end, epsilon):
+    """log delta of Laplace noise whose largest loss is `end`: 1 - exp((epsilon - end)/2), or 0."""
+    return np.log(-np.expm1(np.minimum((epsilon - end) / 2, 0.0)))
+
+
+# a kind: log delta without sampling, of a size and of epsilon; that size; losses are of size^power
+CURVES = {
+    Gaussian: (gaussian_log_delta, lambda step: step.mu, 2),
+    SampledGaussian: (gaussian_log_delta, lambda step: 1 / step.sigma, 2),
+    Symmetrised: (gaussian_log_delta, lambda step: 1 / step.sigma, 2),
+    Laplace: (laplace_log_delta, lambda step: step.end, 1),
+}
+CLOSED = tuple(CURVES)
+
+
 class OneStep:
     """The tail of a single step, with the interface of a ``line.Line``."""
 
     def __init__(self, step):
-        self.step, self.rate = step, getattr(step, "rate", 1.0)
-        self.mu = step.mu if isinstance(step, Gaussian) else 1 / getattr(step, "sigma", 1.0)
-        self.laplace = hasattr(step, "scale")
-        self.unit = 1 / step.scale if self.laplace else self.mu**2
-        self.step_size = 1e-6 * (self.unit if self.laplace else self.mu)  # of epsilon, for slopes
-
-    def _unsampled(self, epsilon):
-        if not self.laplace:
-            return gaussian_log_delta(self.mu, epsilon)
-        # 1 - exp((epsilon - a)/2) below a, and 0 from there on
-        return np.log(-np.expm1(np.minimum((epsilon - self.unit) / 2, 0.0)))
+        curve, scale, power = CURVES[type(step)]
+        self.step, self.rate, size = step, getattr(step, "rate", 1.0), scale(step)
+        self._unsampled, self.unit = partial(curve, size), size**power
+        self.step_size = 1e-6 * size  # of epsilon, for slopes
 
     def log_delta(self, epsilon):
         """For an array of epsilon >= 0."""

@@ -11,7 +11,8 @@ const inside = python.runPython("import sys; sys.path.insert(0, '/'); import ins
 
 for (const [source, target] of JSON.parse(readFileSync(0, "utf8"))) {
   const made = inside.compiled(new Uint8Array(readFileSync(source)), source.split("/").pop());
-  writeFileSync(`${target}.part`, made.toJs());
-  renameSync(`${target}.part`, target);
+  const part = `${target}.${process.pid}`; // two builds may do this at once
+  writeFileSync(part, made.toJs());
+  renameSync(part, target);
   made.destroy();
 }

@@ -1,4 +1,4 @@
-// A statement or a word of the glossary is shown where it is referred to: on hover, on focus, or
+// A statement, an equation, a source or a word of the glossary is shown where it is referred to: on hover, on focus, or
 // with a first tap. Escape closes it. The link itself stays what it is.
 const DELAY = 250;
 const pages = new Map();
@@ -24,7 +24,7 @@ async function statement(link) {
   const found = (await pageOf(link.href)).getElementById(decodeURIComponent(link.hash.slice(1)));
   const parts = found?.matches("dt")
     ? [found, found.nextElementSibling]
-    : [found?.closest(".proof")];
+    : [found?.closest(".proof, .math-block, .citation")];
   if (!parts[0]) return null;
   const box = document.createElement("div");
   const inside = parts[1] ? box.appendChild(document.createElement("dl")) : box;

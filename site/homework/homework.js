@@ -1,12 +1,12 @@
 // An assignment done in the page: answers are written, checked, kept, loaded and handed in from
 // here.
 
-import { set } from "../_run/editor.js";
-import { available, call, run, Stopped, start, stop } from "../_run/python.js";
+import { offer, set } from "../_run/editor.js";
+import { available, call, reasonOf, run, Stopped, start, stop } from "../_run/python.js";
 import { mark, Store } from "./keep.js";
 import { assemble, isAnswer, partsOf, readFile, save, tidy } from "./notebook.js";
 import { outdate, preview } from "./preview.js";
-import { answerBox, ask, button, frame, nameOf, offer, showResult, titleOf } from "./view.js";
+import { answerBox, ask, button, frame, nameOf, showResult, titleOf } from "./view.js";
 
 const LIMIT = 30; // seconds that a check may take
 
@@ -169,26 +169,16 @@ async function check(part) {
     const needs = Object.fromEntries(found.needs.map((id) => [id, seen[id]]));
     store.data.results[part.id] = { ...found, needs, at: Date.now() };
   } catch (error) {
-    trouble = error;
+    trouble = error instanceof Stopped ? "stopped before it ended" : reasonOf(error);
     delete store.data.results[part.id];
   }
   running = null;
   box.action.textContent = box.usual;
   box.shown = null;
   refresh();
-  if (trouble)
-    showResult(box, part, "trouble", `Not checked: ${reasonOf(trouble)}. Your answer is kept.`);
+  if (trouble) showResult(box, part, "trouble", `Not checked: ${trouble}. Your answer is kept.`);
   keep();
   return !trouble;
-}
-
-/** Why there is no result, which is not the answer's fault. */
-function reasonOf(trouble) {
-  if (trouble instanceof Stopped) return "stopped before it ended";
-  const offline =
-    navigator.onLine === false || /could not be (fetched|loaded)/.test(trouble.message);
-  const hint = "; without network, only packages that were loaded here before can be used";
-  return trouble.message + (offline ? hint : "");
 }
 
 const occupied = () =>
@@ -319,6 +309,8 @@ async function takeOver(found, notes, from) {
 
 // ---- start ----
 
+const dateOf = ({ at }) => (at ? `, last on ${new Date(at).toLocaleDateString()}` : "");
+
 function begin() {
   bar = frame({ checkAll, download, save: saveFile, load });
   for (const part of answers) {
@@ -342,8 +334,10 @@ function begin() {
   const older = Object.keys(store.data.answers).length ? null : store.older();
   if (older) {
     bar.tell(
-      "You have written answers to an earlier version of this assignment.",
-      button("Take them over", () => takeOver(older, ["Check them again."], "the earlier version")),
+      `You have written answers to an earlier version of this assignment${dateOf(older)}.`,
+      button("Take them over", () =>
+        takeOver(older.answers, ["Check them again."], "the earlier version"),
+      ),
     );
   }
 }

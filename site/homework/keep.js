@@ -21,6 +21,7 @@ export class Store {
   }
 
   write() {
+    this.data.at = Date.now();
     try {
       localStorage.setItem(this.key, JSON.stringify(this.data));
       this.works = true;
@@ -29,17 +30,16 @@ export class Store {
     }
   }
 
-  /** Answers to another version of this assignment, if there are any. */
+  /** What was written last to another version of this assignment, if anything: {answers, at}. */
   older() {
     try {
       const keys = Object.keys(localStorage).filter(
         (key) => key.startsWith(this.family) && key !== this.key,
       );
-      return (
-        keys
-          .map((key) => this.read(key)?.answers)
-          .find((answers) => answers && Object.keys(answers).length) ?? null
-      );
+      const found = keys
+        .map((key) => this.read(key))
+        .filter((data) => data && Object.keys(data.answers).length);
+      return found.sort((one, other) => (other.at ?? 0) - (one.at ?? 0))[0] ?? null;
     } catch {
       return null;
     }

@@ -159,13 +159,3 @@ export function ask(text, yes, no) {
     box.showModal();
   });
 }
-
-/** Let the reader save a text as a file. */
-export function offer(name, text) {
-  const link = make("a", {
-    download: name,
-    href: URL.createObjectURL(new Blob([text], { type: "application/json" })),
-  });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-}

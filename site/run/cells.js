@@ -1,5 +1,5 @@
 // Run and Edit on the cells of a page. Python is asked for with the first click and not before.
-import { make, set, writingBox } from "./editor.js";
+import { make, offer, set, writingBox } from "./editor.js";
 
 const PAGE = decodeURIComponent(location.pathname)
   .replace(/.*\/(?=chapters\/)/, "")
@@ -48,9 +48,13 @@ const panel = make("div", {
 panel.innerHTML = `<span class="run-status" role="status"></span>
 <progress max="1" aria-label="Loading Python" hidden></progress>
 <button type="button" data-do="stop" hidden>Stop</button>
-<button type="button" data-do="reset" hidden>Reset</button>`;
+<button type="button" data-do="again" hidden></button>
+<button type="button" data-do="reset" hidden>Reset</button>
+<button type="button" data-do="save" hidden>Download with my changes</button>
+<button type="button" data-do="originals" hidden>Restore all</button>`;
 document.body.append(panel);
-const [status, progress, stopButton, resetButton] = panel.children;
+const [status, progress, stopButton, againButton, resetButton, saveButton, originalsButton] =
+  panel.children;
 
 function say(text) {
   panel.hidden = false;
@@ -64,6 +68,8 @@ function showProgress(text, fraction) {
 }
 
 function follow(state) {
+  if (state === "deaf")
+    return say("Stopped. What ran does not hear it and goes on unseen until this page is closed.");
   if (state === "off") {
     forget();
     say("Python has ended, the variables are gone; running a cell starts anew.");
@@ -89,11 +95,14 @@ function note(bar, text, failed = false) {
 async function load() {
   if (cells) return;
   const [answer, script] = await Promise.all([
-    fetch(new URL(`cells/${PAGE}.json`, HOME)),
+    fetch(new URL(`cells/${PAGE}.json`, HOME), { cache: "no-cache" }),
     import("./python.js"),
   ]);
   if (!answer.ok) throw new Error(`the cells of this page could not be loaded (${answer.status})`);
-  cells = await answer.json();
+  const found = await answer.json();
+  if (!bars.every((bar) => found[bar.dataset.cell]?.mark === bar.dataset.mark))
+    throw new Error("the book has changed since this page was loaded; reload the page");
+  cells = found;
   bars.forEach((bar) => (cells[bar.dataset.cell].bar = bar));
   python = script;
   python.onState(follow);
@@ -126,12 +135,20 @@ const KINDS = {
 };
 
 function outputBox(bar) {
-  const there = cellBox(bar).querySelector(":scope > .run-output");
+  const there = resultOf(bar);
   if (there) return there;
   const label = `Output of your run of cell ${cells[bar.dataset.cell].number}`;
   const made = make("div", { className: "cell_output run-output", aria: { role: "group", label } });
   bar.after(made);
-  return made;
+  return begin(made, "Run in this page");
+}
+
+/** Empty but for a line that says what it shows. */
+function begin(box, says) {
+  box.dataset.says = says;
+  box.replaceChildren(make("p", { className: "run-label" }, says));
+  box.classList.remove("old");
+  return box;
 }
 
 function show(bar, output) {
@@ -139,7 +156,8 @@ function show(bar, output) {
   box.querySelector(".early")?.remove();
   const last = box.lastElementChild;
   if (output.type === "text" && last && last.matches(`.text_plain.${output.of || "none"}`)) {
-    last.firstElementChild.append(output.data);
+    const text = last.firstElementChild.textContent + output.data;
+    last.firstElementChild.textContent = text.replace(/[^\n]*\r(?=[^\r\n])/g, "");
     return;
   }
   const made = make("div");
@@ -150,14 +168,46 @@ function show(bar, output) {
 
 // ---- running ----
 
-// A cell must run (again) if its text is another one than the one that ran, or a cell above it that
-// is new or changed ran after it.
-function isStale(place) {
+// A cell must run (again) if its text is another one than the one that ran, or a cell above it is
+// new or changed since: whether it ran in the meantime, failed, or was only edited.
+function isStale(place, ran = cells[place].ran) {
   const cell = cells[place];
-  if (cell.generation !== generation || cell.ran !== textOf(cell)) return true;
+  if (cell.generation !== generation || ran !== textOf(cell)) return true;
   return cells
     .slice(0, place)
-    .some((above) => above.generation === generation && above.changed > cell.when);
+    .filter((above) => above.generation === generation)
+    .some((above) => above.changed > cell.when || above.ran !== textOf(above));
+}
+
+const PRINTED = ":scope > .cell_output:not(.run-output)";
+const BOOKS = "Printed in the book, from its own code";
+const resultOf = (bar) => cellBox(bar).querySelector(":scope > .run-output");
+
+// Every output says which code it is of, when that is not the code as it stands now.
+function markResults() {
+  let edited = false; // is this cell, or one above it, another one than in the book?
+  let old = 0;
+  for (const [place, cell] of cells.entries()) {
+    edited ||= textOf(cell) !== cell.source;
+    const box = cell.bar && resultOf(cell.bar);
+    if (box) {
+      const isOld = isStale(place, cell.tried);
+      const ended = cell.generation !== generation;
+      const why = ended ? "from before Python ended" : "the code here or above is another one now";
+      old += isOld && !ended;
+      box.classList.toggle("old", isOld);
+      box.firstElementChild.textContent = box.dataset.says + (isOld ? ` (old: ${why})` : "");
+    }
+    for (const printed of cell.bar ? cellBox(cell.bar).querySelectorAll(PRINTED) : []) {
+      const there = printed.querySelector(":scope > .run-label");
+      if (edited && !there) printed.prepend(make("p", { className: "run-label" }, BOOKS));
+      else if (!edited) there?.remove();
+    }
+  }
+  againButton.hidden = !old;
+  againButton.textContent = old === 1 ? "Run the old result again" : `Run ${old} old results again`;
+  saveButton.hidden = originalsButton.hidden = !edited;
+  if (edited) panel.hidden = false;
 }
 
 // The cells that must run before this one: all from the first that is stale.
@@ -170,11 +220,10 @@ function needed(place) {
 async function runOne(place, visible) {
   const cell = cells[place],
     text = textOf(cell),
-    bar = visible ? cell.bar : null;
+    bar = visible || (cell.bar && resultOf(cell.bar)) ? cell.bar : null;
   if (bar) {
-    const says = text === cell.source ? "Run in this page" : "Your code, run in this page";
-    outputBox(bar).replaceChildren(make("p", { className: "run-label" }, says));
-    outputBox(bar).classList.remove("old");
+    const own = text === cell.source ? "" : "Your code, run in this page";
+    begin(outputBox(bar), own || "Run in this page");
     note(bar, "running …");
   }
   const name = cell.number ? `cell ${cell.number}` : "a hidden cell";
@@ -188,7 +237,8 @@ async function runOne(place, visible) {
   const seconds = (performance.now() - began) / 1000;
   cell.when = ++clock;
   if (cell.generation !== generation || cell.ran !== text) cell.changed = cell.when;
-  Object.assign(cell, { generation, ran: done.ok ? text : null });
+  Object.assign(cell, { generation, tried: text, ran: done.ok ? text : null });
+  markResults();
   warm().catch(() => {});
   if (bar) {
     outputBox(bar).querySelector(".early")?.remove();
@@ -198,9 +248,9 @@ async function runOne(place, visible) {
       `${done.ok ? "done" : "failed"} in ${seconds.toFixed(1)} s${quiet ? ", no output" : ""}`,
       !done.ok,
     );
-    dispatchEvent(new Event("resize")); // boxes that scroll are marked anew
+    globalThis.watchScrolling(outputBox(bar));
   }
-  return done;
+  return { ...done, shown: bar !== null };
 }
 
 // Run a cell after those above it that it needs; `visible` says whether these show what they give.
@@ -220,7 +270,7 @@ async function runCell(bar, visible = false, self = true) {
       const done = await runOne(one, visible);
       if (done.ok) continue;
       const where = cells[one].number ? `Cell ${cells[one].number} above` : "A hidden cell above";
-      if (!visible) show(cells[one].bar || bar, done.outputs.at(-1));
+      if (!done.shown) show(cells[one].bar || bar, done.outputs.at(-1));
       note(bar, `${where} failed (${done.error.name}): this one did not run`, true);
       say(`${where} failed: ${done.error.name}`);
       return;
@@ -232,9 +282,9 @@ async function runCell(bar, visible = false, self = true) {
     say(done.ok ? `Cell ${number}: done` : `Cell ${number}: ${done.error.name}`);
   } catch (error) {
     const stopped = error.name === "Stopped"; // then `follow` has said so
-    const trouble = `Python failed: ${error.message}`;
+    const trouble = `Python failed: ${python ? python.reasonOf(error) : error.message}`;
     note(bar, stopped ? "stopped; the variables are gone" : trouble, true);
-    if (!stopped) say(trouble);
+    if (!stopped) say(`${trouble}. Running a cell starts it anew.`);
     forget();
   }
 }
@@ -250,13 +300,14 @@ function enqueue(...task) {
 function forget() {
   generation++;
   queue = Promise.resolve();
-  document.querySelectorAll(".run-output").forEach((box) => box.classList.add("old"));
+  if (cells) markResults();
 }
 
 async function reset() {
   forget();
   document.querySelectorAll(".run-output").forEach((box) => box.remove());
   bars.forEach((bar) => note(bar, ""));
+  markResults();
   await python.reset();
   say("Reset: no variables. What you typed is still there.");
 }
@@ -278,7 +329,8 @@ function mirror(bar) {
   button(bar, "edit").hidden = !!area;
   button(bar, "restore").hidden = !changed;
   button(bar, "close").hidden = !area || changed;
-  button(bar, "above").hidden = !area && !cellBox(bar).querySelector(".run-output");
+  button(bar, "above").hidden = !area && !resultOf(bar);
+  markResults();
   return changed;
 }
 
@@ -289,10 +341,20 @@ function openEditor(bar, text) {
   cellBox(bar).classList.add("run-edited");
   const folded = area.closest("details");
   if (folded) folded.open = true;
-  area.addEventListener("input", () => keep(bar, mirror(bar) ? area.value : null));
+  area.addEventListener("input", () => {
+    keep(bar, mirror(bar) ? area.value : null);
+    tellSignature(bar, area).catch(() => {});
+  });
   area.addEventListener("keydown", ({ key }) => key === "Escape" && button(bar, "run").focus());
   mirror(bar);
   return area;
+}
+
+// After an opening parenthesis: what the function asks for, if Python is there and free.
+async function tellSignature(bar, area) {
+  const name = area.value.slice(0, area.selectionStart).match(/([\w.]+)\($/)?.[1];
+  if (name && python.state() === "ready")
+    note(bar, await python.call("page_shell.signature", [name]));
 }
 
 function closeEditor(bar) {
@@ -331,7 +393,24 @@ document.addEventListener("click", (event) => {
   );
 });
 stopButton.addEventListener("click", () => python.stop());
+againButton.addEventListener("click", () =>
+  bars.filter((bar) => resultOf(bar)?.matches(".old")).forEach((bar) => enqueue(bar)),
+);
+saveButton.addEventListener("click", saveNotebook);
+originalsButton.addEventListener("click", () => bars.filter(editorOf).forEach(ACTIONS.restore));
 resetButton.addEventListener("click", reset);
+
+// The notebook of this page, with the reader's cells in the place of the book's.
+async function saveNotebook() {
+  const name = `${PAGE.split("/").pop()}.ipynb`;
+  const answer = await fetch(new URL(`../downloads/${name}`, HOME)).catch(() => ({}));
+  if (!answer.ok) return say("The notebook could not be loaded: try again with network.");
+  const notebook = await answer.json();
+  const blocks = notebook.cells.filter((one) => one.cell_type === "code" && one.source.length);
+  cells.forEach((cell, n) => (blocks[n].source = textOf(cell)));
+  offer(name, JSON.stringify(notebook, null, 1));
+  say("The notebook with your changes is in your downloads.");
+}
 
 // What was typed before is there again.
 async function recall() {

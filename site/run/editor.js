@@ -97,3 +97,13 @@ export function set(area, text) {
   area.value = text;
   fit(area);
 }
+
+/** Let the reader save a text as a file. */
+export function offer(name, text) {
+  const link = make("a", {
+    download: name,
+    href: URL.createObjectURL(new Blob([text], { type: "application/json" })),
+  });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+}

@@ -16,14 +16,17 @@
 //   stop()                   ends what is running: Python and all variables are gone
 //   reset()                  forgets the variables, Python stays; not while it is off
 //   state()                  "off", "starting", "ready" or "busy"
-//   onState(listener)        is told of each change
+//   onState(listener)        is told of each change, and "deaf" when what was stopped goes on
+//   reasonOf(error)          what went wrong, in words for the reader
 //
 // `run` and `call` reject with a `Stopped` after `stop`, and with a `Broken` if the worker fails.
 //
 // Where the browser lets a shared worker outlive its page, the next page of the tab finds Python
 // started, and begins with no variables; elsewhere each page has a worker of its own. A shared
 // worker cannot be ended from outside. It asks now and then for an address that this page has
-// made (`leash`); when that is gone, by `stop` or with the page, it interrupts what it runs.
+// made (`leash`); when that is gone, by `stop` or with the page, it interrupts what it runs. What
+// does not hear that (one long sum in C) goes on until it ends or its page is closed: from then on
+// this page has workers of its own, which can be ended.
 
 const HOME = new URL("./", import.meta.url);
 
@@ -34,15 +37,16 @@ export class Broken extends Error {
   name = "Broken";
 }
 
-const facts = fetch(new URL("runtime.json", HOME))
+const facts = fetch(new URL("runtime.json", HOME), { cache: "no-cache" })
   .then((answer) => (answer.ok ? answer.json() : {}))
   .catch(() => ({}));
 export const available = facts.then((found) => found.available === true);
 
 const TICKET = "dpnotes-python"; // the name of this tab's Python; where it is, pages start early
-const PATIENCE = 2000; // ms for a shared worker to let go of what it runs
+const PATIENCE = 2000; // ms for a shared worker to answer
 
 let worker = null, // a worker, or the port of a shared one
+  alone = false, // did a shared one not answer?
   leash = "",
   leaving = null,
   starting = null,
@@ -63,7 +67,7 @@ function become(state) {
 }
 
 // Python is gone for this page: terminated, or let go of so that it can be had again.
-function end(error, dead = error instanceof Broken) {
+function end(error, dead = error instanceof Broken || current === "starting") {
   if (worker?.terminate) worker.terminate();
   else if (worker) leaving = leave(worker, dead);
   if (dead) forget();
@@ -79,16 +83,26 @@ addEventListener("pagehide", () => {
   if (current === "busy") end(new Stopped("stopped: the page was left"));
 });
 
+/** Does the shared worker say this in time? */
+function says(port, type, patience = PATIENCE) {
+  return new Promise((resolve) => {
+    port.onmessage = ({ data }) => data.type === type && resolve(true);
+    setTimeout(resolve, patience, false);
+  });
+}
+
 async function leave(port, dead) {
   URL.revokeObjectURL(leash);
-  const left = new Promise((resolve) => {
-    port.onmessage = ({ data }) => data.type === "left" && resolve(true);
-    setTimeout(resolve, PATIENCE, false);
-  });
-  port.postMessage({ action: "leave" });
-  if (!dead && (await left)) return;
-  port.postMessage({ action: "close" });
+  port.postMessage({ action: dead ? "close" : "leave" });
+  if (await says(port, "left")) return;
+  abandon(port);
+  listener("deaf");
+}
+
+function abandon(port) {
+  port.postMessage({ action: "close" }); // when it hears again
   forget();
+  alone = true;
 }
 
 // With what this tab keeps; some browsers keep nothing.
@@ -127,7 +141,10 @@ function hear({ data }) {
     else if (request?.onProgress) tell(request.onProgress);
     return;
   }
-  if (data.type === "taken") return end(new Stopped("another page of this tab has Python now"));
+  if (data.type === "taken") {
+    worker = null; // it is the other page's
+    return end(new Stopped("another page of this tab has Python now"));
+  }
   if (data.type === "loaded") return keepOffline(data.files);
   if (!request) return data.fatal ? end(new Broken(data.message)) : undefined;
   if (data.type === "output") {
@@ -179,6 +196,8 @@ async function boot(modules) {
   become("starting");
   starting = (async () => {
     if (!(await available)) throw new Broken("this copy of the book was built without Python");
+    if ((await facts).book !== document.documentElement.dataset.book)
+      throw new Broken("the book has changed since this page was loaded; reload the page");
     await leaving;
     await connect();
     await ask("start", { modules });
@@ -200,12 +219,18 @@ export async function warm(modules) {
 }
 
 async function connect() {
+  const inherited = ofTab((kept) => TICKET in kept);
   const name = `${ticket()} ${(await facts).files.dpnotes}`;
   const script = new URL("worker.js", HOME);
   const options = { type: "module", name, extendedLifetime: true };
-  const made = outlives() ? new SharedWorker(script, options) : new Worker(script, options);
+  const shared = !alone && outlives();
+  const made = shared ? new SharedWorker(script, options) : new Worker(script, options);
+  if (shared && inherited && !(await says(made.port, "here", 3 * PATIENCE))) {
+    abandon(made.port);
+    return connect();
+  }
   worker = made.port || made;
-  if (made.port) leash = URL.createObjectURL(new Blob(["on"]));
+  leash = shared ? URL.createObjectURL(new Blob(["on"])) : "";
   worker.onmessage = hear;
   made.onerror = (event) => {
     event.preventDefault();
@@ -232,3 +257,10 @@ export async function stop() {
 }
 
 export const reset = () => ask("reset");
+
+const NETWORK = /could not be (fetched|loaded)|failed to fetch|networkerror|load failed/i;
+
+export const reasonOf = ({ message }) =>
+  navigator.onLine === false || NETWORK.test(message)
+    ? `${message}; without network, only what was loaded here before can be used`
+    : message;

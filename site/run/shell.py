@@ -1,9 +1,13 @@
-"""The page's Python: one namespace, cells run as in a notebook, results as text, HTML or SVG."""
+"""The page's Python: one namespace, cells run as in a notebook, results as text, HTML or SVG.
+
+What a notebook has and a page has not is said in one sentence (`HINTS`).
+"""
 
 import ast
 import builtins
 import contextlib
 import importlib
+import inspect
 import io
 import json
 import linecache
@@ -15,9 +19,23 @@ import traceback
 import types
 
 WIDTH = 79
-LONGEST = 100_000
+LONGEST = 100_000  # characters of text
 CUT = "\n[the output is longer, and cut here]\n"
+LARGEST = 3_000_000  # characters of tables and figures: more, and the browser stands still
+TOO_LARGE = "[this {kind} is too large for the page: {size:,} characters; show a part of it]\n"
+MATPLOTLIB = re.compile(r"(?m)^%matplotlib\b.*$")  # figures are shown anyway
+MOST_CELLS = 20_000  # of a table that is shown as it is
 PAUSE = 0.05  # seconds
+STEP = 0.02  # seconds of sleep between two looks whether to stop
+HINTS = {
+    "magic": "lines with %, ! or ? are for Jupyter; this page runs plain Python: help(f) says what"
+    " f is, and the page can be downloaded as a notebook",
+    "input": "this page cannot ask for input: write the value into the code",
+    "module": "Python in this page has numpy, scipy, matplotlib, pandas, scikit-learn, tqdm and"
+    " dpnotes; for others download the page as a notebook",
+    "network": "Python in this page has no network: use the data of its packages, or download the"
+    " page as a notebook",
+}
 namespace = {}
 _outputs = []
 _held, _told = [], [0.0]  # text that the page has not been told yet; when it was told last
@@ -32,6 +50,9 @@ def fresh():
 
 def emit(kind, data, **more):
     """Note one output and hand it on; text joins text, and there is an end to it."""
+    if kind != "text" and len(data) > room("html", "svg", of=LARGEST):
+        said = {"html": "table", "svg": "figure"}.get(kind, "output")
+        kind, data = "text", TOO_LARGE.format(kind=said, size=len(data))
     if kind == "text":
         data = cut_text(data)
     if not data:
@@ -46,10 +67,15 @@ def emit(kind, data, **more):
 
 def cut_text(data):
     """At most `LONGEST` characters of text a run: the page could not show more."""
-    room = LONGEST - sum(len(output["data"]) for output in _outputs if output["type"] == "text")
-    if len(data) <= room:
+    left = room("text", of=LONGEST)
+    if len(data) <= left:
         return data
-    return data[:room] + CUT if room > 0 else ""
+    return data[:left] + CUT if left > 0 else ""
+
+
+def room(*kinds, of):
+    """How many characters of these kinds this run may still show."""
+    return of - sum(len(output["data"]) for output in _outputs if output["type"] in kinds)
 
 
 def hand_on(output):
@@ -103,13 +129,22 @@ def display(*values):
             continue
         for method, kind in (("_repr_html_", "html"), ("_repr_svg_", "svg")):
             made = getattr(value, method, None)
-            markup = made() if made and not isinstance(value, type) else None
+            with short(value):
+                markup = made() if made and not isinstance(value, type) else None
             if markup:
                 is_figure = markup.startswith('<figure class="dpn-figure"')
                 emit("svg" if is_figure else kind, markup)
                 break
         else:
             emit("text", as_text(value) + "\n", of="value")
+
+
+def short(value):
+    """While this lasts, a table of very many cells shows only its ends, whatever is set."""
+    pandas = sys.modules.get("pandas")
+    if pandas and isinstance(value, pandas.DataFrame) and value.size > MOST_CELLS:
+        return pandas.option_context("display.max_rows", 60, "display.max_columns", 20)
+    return contextlib.nullcontext()
 
 
 def drawn(figure):
@@ -124,8 +159,8 @@ def show_early(markup):
     hand_on({"type": "svg", "data": markup, "early": True})
 
 
-def show_open_figures():
-    """Figures of pyplot appear when the cell ends."""
+def show_open_figures(*args, **kwargs):
+    """Figures of pyplot appear when the cell ends, or where it says `plt.show()`."""
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot:
         for number in pyplot.get_fignums():
@@ -141,11 +176,17 @@ def glue(name, value, display=True):
 
 def split(code, name):
     """Compiled statements, and the compiled last expression unless a `;` follows it."""
-    tree = ast.parse(code, name)
-    last = None
+    tree = ast.parse(MATPLOTLIB.sub("", code), name)
+    last, flags = None, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     if tree.body and isinstance(tree.body[-1], ast.Expr) and not ends_with_semicolon(code):
-        last = compile(ast.Expression(tree.body.pop().value), name, "eval")
-    return compile(tree, name, "exec"), last
+        last = compile(ast.Expression(tree.body.pop().value), name, "eval", flags)
+    return compile(tree, name, "exec", flags), last
+
+
+async def value_of(code):
+    """Run compiled code in the namespace; one that says `await` is waited for."""
+    made = eval(code, namespace)
+    return await made if code.co_flags & inspect.CO_COROUTINE else made
 
 
 def ends_with_semicolon(code):
@@ -159,12 +200,28 @@ def failure(error):
     cut(lines)
     place = [frame.lineno for frame in lines.stack if is_cell(frame.filename)]
     line = place[-1] if place else getattr(error, "lineno", None)
+    try:
+        message = "; ".join(filter(None, [str(error), hint(error)]))
+    except Exception:
+        message = "(its own text cannot be made)"
     return {
         "name": type(error).__name__,
-        "message": str(error),
+        "message": message,
         "line": line,
         "traceback": "".join(lines.format()).replace("\n\n", "\n"),
     }
+
+
+def hint(error):
+    """What this page can do instead, or nothing."""
+    if isinstance(error, SyntaxError):
+        line = (error.text or "").strip()
+        return HINTS["magic"] if line.startswith(("%", "!", "?")) or line.endswith("?") else ""
+    if isinstance(error, ModuleNotFoundError):
+        return HINTS["module"]
+    kinds = {kind.__name__ for kind in type(error).__mro__}
+    away = kinds & {"URLError", "gaierror", "ConnectionError"} or "TLS not" in str(error)
+    return HINTS["network"] if away else ""
 
 
 def is_cell(name):
@@ -173,16 +230,16 @@ def is_cell(name):
 
 
 def cut(lines):
-    """Drop what lies above the cell, of causes too."""
+    """Drop what lies above the cell, and what is ours below it; of causes too."""
     while lines:
-        frames = list(lines.stack)
+        frames = [frame for frame in lines.stack if frame.filename != __file__]
         while frames and not is_cell(frames[0].filename):
             frames.pop(0)
         lines.stack[:] = frames
         lines = lines.__cause__ or lines.__context__
 
 
-def run(code, name, tell=None):
+async def run(code, name, tell=None):
     """Run one cell, called `name` in tracebacks; returns JSON of ``{ok, outputs, error}``."""
     global _tell
     _outputs.clear()
@@ -193,10 +250,9 @@ def run(code, name, tell=None):
     with contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1]):
         try:
             body, last = split(code, name)
-            if plotting := sys.modules.get("dpnotes.plotting"):
-                plotting.early = show_early
-            exec(body, namespace)
-            value = eval(last, namespace) if last else None
+            adapt(code)
+            await value_of(body)
+            value = await value_of(last) if last else None
             if value is not None:
                 namespace["_"] = value
                 display(value)
@@ -209,6 +265,16 @@ def run(code, name, tell=None):
     return json.dumps({"ok": error is None, "outputs": _outputs, "error": error})
 
 
+def adapt(code):
+    """Libraries that the code may use learn what this page is."""
+    if plotting := sys.modules.get("dpnotes.plotting"):
+        plotting.early = show_early
+    if "pyplot" in code or "matplotlib.pyplot" in sys.modules:
+        importlib.import_module("matplotlib.pyplot").show = show_open_figures
+    if "tqdm" in code:
+        importlib.import_module("tqdm").tqdm.monitor_interval = 0  # that is a thread
+
+
 def warm(names):
     """Import modules before a cell does; what cannot be imported is the cell's affair."""
     for name in names:
@@ -219,7 +285,7 @@ def warm(names):
 def imported(code):
     """Dotted names that the code imports, so that their packages can be loaded first."""
     try:
-        tree = ast.parse(code)
+        tree = ast.parse(MATPLOTLIB.sub("", code))
     except SyntaxError:
         return "[]"
     names = set()
@@ -274,12 +340,61 @@ def call(name, arguments):
         return json.dumps({"ok": False, "error": failure(raised)})
 
 
-def install_glue():
-    """`from myst_nb import glue` works, without the library."""
-    module = types.ModuleType("myst_nb")
-    module.glue = glue
-    sys.modules["myst_nb"] = module
+class HTML:
+    """What `IPython.display.HTML` is for: markup, shown as it is."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def _repr_html_(self):
+        return self.data
 
 
-install_glue()
+def no_input(prompt=""):
+    """In place of `input`."""
+    raise RuntimeError(HINTS["input"])
+
+
+def sleep(seconds, _sleep=time.sleep):
+    """`time.sleep`, which can be stopped."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > STEP:
+        interruptible()
+        _sleep(STEP)
+    _sleep(max(left, 0) if seconds >= 0 else seconds)
+
+
+def interruptible():
+    """Look now whether to stop; elsewhere Python looks every few steps."""
+    with contextlib.suppress(ImportError):
+        from pyodide_js import checkInterrupt
+
+        checkInterrupt()
+
+
+def signature(name):
+    """How a function is called, and the first line of what it says of itself."""
+    function = find(name)
+    bare = {"annotation": inspect.Parameter.empty}
+    full = inspect.signature(function)
+    parts = [part.replace(**bare) for part in full.parameters.values()]
+    shown = full.replace(parameters=parts, return_annotation=inspect.Signature.empty)
+    return " – ".join([f"{name}{shown}", *(inspect.getdoc(function) or "").splitlines()[:1]])
+
+
+def install(name, **content):
+    """A module of this name, without its library."""
+    sys.modules[name] = types.ModuleType(name)
+    vars(sys.modules[name]).update(content)
+
+
+def begin():
+    """What is so for the whole visit: modules that cells know from notebooks, input, sleep."""
+    install("myst_nb", glue=glue)
+    install("IPython.display", display=display, HTML=HTML, clear_output=lambda wait=False: None)
+    shown = sys.modules["IPython.display"]
+    install("IPython", display=shown, get_ipython=lambda: None, version_info=(9, 0))
+    builtins.input, time.sleep = no_input, sleep
+
+
 fresh()

@@ -1,19 +1,21 @@
 // The service worker: visited pages, search and Python go on without network. The build puts this
 // file at the top of the site and fills in what it knows of its files.
 //
-// Pages and their assets come from the network first, so that nobody reads an old page; without an
-// answer, from what is kept. The files of Python are large and named with their hash: kept ones
-// first.
+// Pages come from the network first, so that nobody reads an old one; without an answer, from what
+// is kept. What belongs to a page is of the page's version: files are kept by their hash, one cache
+// a version, and a page that is newer than this file gets nothing that was kept. The files of
+// Python are large and named with their hash: kept ones first.
 const VERSION = "@VERSION@";
-const BOOK = /*@BOOK@*/ []; // paths of pages, styles, scripts, fonts
-const SHELL = /*@SHELL@*/ []; // those that every page needs, and search
+const BOOK = /*@BOOK@*/ {}; // path of a page, style, script or font: its hash
+const SHELL = /*@SHELL@*/ []; // paths of those that every page needs, and search
 const PYTHON = /*@PYTHON@*/ {}; // path of a file of Python: its hash
 
-const KEPT = `dpnotes-book-${VERSION}`;
-const LIBRARY = "dpnotes-python";
-const PATIENCE = 4000; // ms for the network, where a kept copy could do
 const HOME = self.registration.scope;
-const known = new Set(BOOK);
+const FAMILY = `dpnotes-book ${HOME} `; // a second copy of the book on this host has its own
+const KEPT = FAMILY + VERSION;
+const LIBRARY = `dpnotes-python ${HOME}`;
+const PATIENCE = 4000; // ms for the network, where a kept copy could do
+const pages = new Map(); // id of an open page: the cache of its version; null: of a newer one
 
 const pathOf = (url) => decodeURIComponent(url.split(/[?#]/)[0].slice(HOME.length)) || "index.html";
 const keyOf = (path) => `${HOME}${path}?hash=${PYTHON[path]}`;
@@ -34,7 +36,8 @@ self.addEventListener("fetch", (event) => {
   if (request.method !== "GET" || !request.url.startsWith(HOME)) return;
   const path = pathOf(request.url);
   if (PYTHON[path]) event.respondWith(fromLibrary(path));
-  else if (known.has(path)) event.respondWith(fromNetwork(request, path));
+  else if (BOOK[path])
+    event.respondWith(request.mode === "navigate" ? page(event, path) : part(event, path));
 });
 
 async function fromLibrary(path) {
@@ -46,42 +49,62 @@ async function fromLibrary(path) {
   return answer;
 }
 
-// The copy of this version, or else of an earlier one.
+/** Keep an answer if it is the file of this version; resolves to whether it is. */
+async function store(path, answer) {
+  const digest = await crypto.subtle.digest("SHA-256", await answer.clone().arrayBuffer());
+  const hash = [...new Uint8Array(digest, 0, 8)].map((byte) => byte.toString(16).padStart(2, "0"));
+  if (!answer.ok || hash.join("") !== BOOK[path]) return false;
+  await (await caches.open(KEPT)).put(HOME + path, answer);
+  return true;
+}
+
+const match = async (name, path) => (await caches.open(name)).match(HOME + path);
+
+/** The copy of this version, or else of an earlier one, and the name of its cache. */
 async function findKept(path) {
-  const names = (await caches.keys()).filter((name) => name.startsWith("dpnotes-book-"));
-  for (const name of [KEPT, ...names.filter((name) => name !== KEPT)]) {
-    const found = await (await caches.open(name)).match(HOME + path);
-    if (found) return found;
+  const names = (await caches.keys()).filter((name) => name.startsWith(FAMILY) && name !== KEPT);
+  for (const name of [KEPT, ...names]) {
+    const answer = await match(name, path);
+    if (answer) return { name, answer };
   }
 }
 
-async function fromNetwork(request, path) {
-  const asked = fetch(request).then(async (answer) => {
-    if (answer.ok && answer.type === "basic" && !answer.redirected) {
-      const copy = answer.clone();
-      caches
-        .open(KEPT)
-        .then((cache) => cache.put(HOME + path, copy))
-        .catch(() => {});
-    }
-    return answer;
-  });
+async function page({ request, resultingClientId }, path) {
   const kept = await findKept(path);
-  if (!kept) return asked;
-  const late = new Promise((resolve) => setTimeout(resolve, PATIENCE, kept));
-  return Promise.race([asked.catch(() => kept), late]);
+  const asked = fetch(request);
+  const late = new Promise((resolve) => setTimeout(resolve, PATIENCE));
+  const came = kept ? await Promise.race([asked.catch(() => {}), late]) : await asked;
+  const stored = () => store(path, came.clone()).catch(() => false);
+  pages.set(resultingClientId, came ? stored().then((same) => same && KEPT) : kept.name);
+  return came || kept.answer;
+}
+
+async function part({ request, clientId }, path) {
+  const name = await pages.get(clientId); // undefined: of workers, and after a pause of this file
+  const kept = name && (await match(name, path));
+  if (kept) return kept;
+  try {
+    const answer = await fetch(request);
+    store(path, answer.clone()).catch(() => {});
+    return answer;
+  } catch (error) {
+    const found = name === undefined && (await findKept(path));
+    if (found) return found.answer;
+    throw error;
+  }
 }
 
 // A page asks to keep: "shell", "book", "everything", or a list of paths.
 self.addEventListener("message", (event) => {
   const { keep } = event.data || {};
-  const lists = { shell: SHELL, book: BOOK, everything: [...BOOK, ...Object.keys(PYTHON)] };
+  const book = Object.keys(BOOK);
+  const lists = { shell: SHELL, book, everything: [...book, ...Object.keys(PYTHON)] };
   const paths = Array.isArray(keep) ? keep : lists[keep];
   if (paths) event.waitUntil(keepAll(paths, keep, event.ports[0]));
 });
 
 async function keepAll(paths, what, port) {
-  const todo = paths.filter((path) => PYTHON[path] || known.has(path));
+  const todo = paths.filter((path) => PYTHON[path] || BOOK[path]);
   let done = 0,
     failed = 0;
   const next = async () => {
@@ -95,19 +118,13 @@ async function keepAll(paths, what, port) {
 }
 
 async function keepOne(path) {
-  if (PYTHON[path])
-    return fromLibrary(path).then((answer) => {
-      if (!answer.ok) throw new Error(path);
-    });
-  const cache = await caches.open(KEPT);
-  if (await cache.match(HOME + path)) return;
-  const answer = await fetch(HOME + path);
-  if (!answer.ok) throw new Error(path);
-  await cache.put(HOME + path, answer);
+  if (PYTHON[path]) {
+    if (!(await fromLibrary(path)).ok) throw new Error(path);
+  } else if (!(await match(KEPT, path)))
+    if (!(await store(path, await fetch(HOME + path)))) throw new Error(path);
 }
 
 async function forgetEarlier() {
-  for (const name of await caches.keys()) {
-    if (name.startsWith("dpnotes-book-") && name !== KEPT) await caches.delete(name);
-  }
+  for (const name of await caches.keys())
+    if (name.startsWith(FAMILY) && name !== KEPT) await caches.delete(name);
 }

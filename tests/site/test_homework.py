@@ -357,6 +357,9 @@ def test_a_text_has_a_preview_with_formulas(desk):
     seen, meant = (" ".join(html.split()) for html in (formulas, rendering.markdown(MARKDOWN)))
     assert re.sub(r">\s+<", "><", seen) == re.sub(r">\s+<", "><", meant).strip()
     assert "outside of dollar signs" not in shown.inner_text()
+    middle = "(box) => { const {left, right} = box.getBoundingClientRect(); return left + right }"
+    formula, whole = (shown.locator(one).last for one in (".katex-display .katex-html", ".block"))
+    assert abs(formula.evaluate(middle) - whole.evaluate(middle)) < 4, "a formula is not centred"
     box(tab, "2a").press_sequentially("!")
     assert "has changed since" in shown.inner_text()
     box(tab, "2a").fill("$$\\begin{matrix}1\\end{matrix}$$\n\\begin{align}\na\n\\end{align}")
@@ -529,13 +532,14 @@ def test_a_check_ends_by_itself(desk):
 
 def test_an_earlier_version_of_the_assignment_and_a_second_tab(desk):
     tab = begin(desk)
-    old = {"answers": {"1a": "old answer", "2a": "old text"}}
-    tab.evaluate(
-        "(old) => localStorage.setItem('dpnotes-homework/laplace/0', JSON.stringify(old))", old
-    )
+    old = {"answers": {"1a": "old answer", "2a": "old text"}, "at": 10**12}
+    older = {"answers": {"1a": "older answer"}, "at": 10**11}
+    for version, kept in (("0", older), ("1", old), ("2", older)):
+        keep = "([key, old]) => localStorage.setItem(key, JSON.stringify(old))"
+        tab.evaluate(keep, [f"dpnotes-homework/laplace/{version}", kept])
     tab.reload()
     tab.wait_for_selector(".hw-bar")
-    assert "an earlier version of this assignment" in news(tab)
+    assert "an earlier version of this assignment, last on 9/9/2001" in news(tab)
     press(tab, "Take them over")
     assert box(tab, "1a").input_value() == "old answer"
     load(tab, "old.json", saved("laplace", {"1c": "def f(): pass", "9z": "gone"}))

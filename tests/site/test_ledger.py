@@ -50,6 +50,26 @@ def test_claim_is_stated_sourced_and_tested(claim):
     assert list(problems(claim, read(claim["page"]), marked_claims())) == []
 
 
+SAYS = re.compile(r".*\b(?:[Tt]he|[Tt]hese|[Aa]) tests? (?:checks?|compares?|proves?)\b.*")
+
+
+def unnamed_tests(text, known):
+    """Sentences that say what a test does without the name of one that is there."""
+    named = [(said, re.findall(r"`(test_\w+)`", said)) for said in SAYS.findall(text)]
+    return [said for said, names in named if not names or not set(names) <= known]
+
+
+def test_a_sentence_about_a_test_names_one_that_is_there():
+    tests = "\n".join(file.read_text(encoding="utf8") for file in ROOT.glob("tests/**/*.py"))
+    known = set(re.findall(r"def (test_\w+)", tests))
+    told = [*ROOT.glob("chapters/*.md"), *ROOT.glob("dpnotes/**/*.py"), *ROOT.glob("ledger/*.yml")]
+    for file in told:
+        assert unnamed_tests(file.read_text(encoding="utf8"), known) == [], file
+    assert unnamed_tests("So the test checks it (`test_gone`).", known)
+    assert unnamed_tests("It is small: a test compares them.", known)
+    assert not unnamed_tests("The test checks it (`test_there`).", {"test_there"})
+
+
 def test_ids_are_unique_and_every_mark_is_in_the_ledger():
     ids = [claim["id"] for claim in ledger.claims()]
     assert len(ids) == len(set(ids)) >= 122

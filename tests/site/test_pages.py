@@ -41,6 +41,10 @@ FAULTS = [
     (lint.unseeded_randomness, cell("import random")),
     (lint.unseeded_randomness, cell("x = stats.norm.rvs(size=3)")),
     (lint.glue, cell('glue("planted-x", x, display=False)')),
+    (lint.typed_numbers, cell("x = 2.5") + "It falls to $2.71$.\n"),
+    (lint.typed_numbers, cell('show(fig, alt="It falls to 2.71.")', "x = 2.5")),
+    (lint.sides, "On the left it falls.\n"),
+    (lint.sides, cell('show(fig, alt="Left: it falls.")')),
     (lint.exercises, "```{exercise} Alone\n:label: ex-alone\nProve it.\n```\n"),
 ]
 

@@ -5,23 +5,29 @@ set. The tests stand in the order of a reader's visit to one page, whose Python 
 of the other pages: starting it takes long.
 """
 
+import functools
 import gzip
 import html
+import http.server
 import json
 import re
+import shutil
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
+from pathlib import Path
 
 import pytest
 import test_calculator
 from test_site import AXE, NAMES, WIDE, Watched, lighten, violations
 
 import guards
+import offline
 from calculator import query_of
 from dpnotes import calculator
-from machine import FOR_PYTHON, SITE, need_python_in_pages
+from machine import FOR_PYTHON, ROOT, SITE, Quiet, need_python_in_pages
 
 EXECUTED = SITE.parent / "jupyter_execute"
 PAGES = sorted(
@@ -249,6 +255,76 @@ def test_an_edited_cell_runs_from_the_keyboard_and_is_accessible(first):
     assert status.get_attribute("role") == "status" and "Cell 2" in status.inner_text()
 
 
+def labels(tab):
+    return tab.locator(".cell_output > .run-label").all_inner_texts()
+
+
+BOOKS, OLD = (
+    "Printed in the book, from its own code",
+    "Run in this page (old: the code here or above",
+)
+
+
+def test_a_result_whose_code_has_changed_says_so(first):
+    """In the cell itself or above it: typed, run, or run and failed. One button mends all."""
+    if bar(first, 2).locator('[data-do="restore"]').is_visible():
+        press(first, 2, "restore")
+    press(first, 2, "run")
+    settled(first, 2, "done")
+    assert BOOKS not in labels(first) and "old" not in "".join(labels(first))
+    before = output(first, 2).inner_text()
+    press(first, 1, "edit")
+    area = first.get_by_label("Code of cell 1")
+    source = area.input_value()
+    area.fill(source.replace("sigma=1.1", "sigma=2.2"))
+    assert labels(first)[-1].startswith(OLD) and labels(first).count(BOOKS) == 2
+    press(first, 1, "run")
+    settled(first, 1, "done")
+    assert labels(first)[-1].startswith(OLD)
+    first.get_by_role("button", name="Run the old result again").click()
+    settled(first, 2, "running|waiting")
+    settled(first, 2, "done")
+    assert labels(first)[-1] == "Run in this page" and output(first, 2).inner_text() != before
+    area.fill("1 / 0")
+    press(first, 2, "run")
+    settled(first, 2, "this one did not run")
+    assert labels(first)[-1].startswith(OLD)
+    with first.expect_download() as found:
+        first.get_by_role("button", name="Download with my changes").click()
+    notebook = json.loads(Path(found.value.path()).read_text())
+    code = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert code[0] == "1 / 0" and "round(" in "".join(code[1])
+    first.get_by_role("button", name="Restore all").click()
+    assert "sigma=1.1" in area.input_value() and "old" in "".join(labels(first))
+
+
+def test_a_call_that_begins_says_what_it_asks_for(first, python):
+    type_code(first, 2, "")
+    first.get_by_label("Code of cell 2").press_sequentially("dp.laplace(")
+    settled(first, 2, r"dp\.laplace\(scale.* – ")
+
+
+@pytest.mark.parametrize("change", [lambda cells: cells[1:], lambda cells: cells[:1]])
+def test_a_page_that_is_not_of_its_cells_version_runs_nothing(browser, server, change):
+    with Watched(browser, server.address) as other:
+        cells = json.loads((SITE / "_run/cells/chapters/intro.json").read_text(encoding="utf-8"))
+        other.context.route("**/intro.json", lambda route: route.fulfill(json=change(cells)))
+        tab = other.open(FIRST)
+        press(tab, 2, "run")
+        settled(tab, 2, "the book has changed since this page was loaded; reload the page")
+
+
+def test_a_page_that_is_not_of_pythons_version_says_so(browser, server):
+    with Watched(browser, server.address) as other:
+        facts = json.loads((SITE / "_run/runtime.json").read_text(encoding="utf-8"))
+        assert facts["book"] and f'data-book="{facts["book"]}"' in (SITE / FIRST).read_text()
+        newer = {"json": facts | {"book": "newer"}}
+        other.context.route("**/runtime.json", lambda route: route.fulfill(**newer))
+        tab = other.open(FIRST)
+        press(tab, 2, "run")
+        settled(tab, 2, "the book has changed since this page was loaded; reload the page")
+
+
 @pytest.fixture
 def python(reader, first):
     """The reader's tab, in which Python has started; for a test that is run alone it starts now."""
@@ -360,6 +436,78 @@ def test_python_that_does_not_hear_is_left(first, python):
     assert first.evaluate("why.name") == "Stopped" and not works(first, "import sys; sys.same")
 
 
+def test_a_long_sleep_is_stopped_and_python_stays(first, python):
+    first.evaluate("python.run('import sys; sys.same = 1')")
+    first.evaluate(
+        "void python.run('import time; time.sleep(3000)').catch((error) => (window.why = error))"
+    )
+    first.evaluate("python.stop()")
+    assert first.evaluate("why.name") == "Stopped" and works(first, "import sys; sys.same")
+
+
+def test_python_that_never_ends_is_left_once_and_the_next_can_be_ended(browser, server):
+    with WithWorker(browser, server.address) as other:
+        tab = other.open(FIRST)
+        tab.evaluate("import('../_run/python.js').then((python) => { window.python = python })")
+        for _ in range(2):
+            tab.evaluate("python.start()")
+            tab.evaluate("void python.run('sum(range(10**15))').catch(() => {})")
+            tab.evaluate("python.stop()")
+        assert works(tab, "1")
+        session = browser.new_browser_cdp_session()
+        kinds = [one["type"] for one in session.send("Target.getTargets")["targetInfos"]]
+        assert kinds.count("worker") == 1, "and those before it were ended"
+
+
+def test_a_python_that_broke_is_replaced(first, python):
+    """What its side answers is no JSON: as after a session that ran out of memory."""
+    code = "import page_shell; page_shell.json.dumps = lambda *more: chr(0)"
+    said = first.evaluate("(code) => python.run(code).catch((error) => error.message)", code)
+    assert "broke down" in said
+    assert first.evaluate("python.state()") == "off" and works(first, "1 + 1")
+
+
+TALK = {
+    "class A(Exception):\n    def __str__(self):\n        1 / 0\nraise A": "cannot be made",
+    "%timeit 1": "this page runs plain Python",
+    "import dpnotes as dp\ndp.laplace?": "help(f) says what f is",
+    "input()": "cannot ask for input",
+    "import torch": "numpy, scipy, matplotlib, pandas",
+    "from urllib.request import urlopen\nurlopen('https://example.org')": "has no network",
+}
+SHOWN = {
+    "%matplotlib inline\nimport matplotlib.pyplot as plt\nfor n in (1, 2):\n    plt.plot([n])\n"
+    "    plt.show()\n    print(n)": ["svg", "text", "svg", "text"],
+    "from IPython.display import display, HTML\ndisplay(HTML('<b>x</b>'), 3)": ["html", "text"],
+    "from tqdm import tqdm\n[n for n in tqdm(range(9))][-1]": ["text", "text"],
+    "import asyncio\nawait asyncio.sleep(0)\nawait asyncio.sleep(0, 'slept')": ["text"],
+    "class A:\n    _repr_html_ = lambda self: 'x' * 10**7\nA()": ["text"],
+    "import pandas as pd, numpy as np\npd.set_option('display.max_rows', None)\n"
+    "pd.DataFrame(np.zeros((30_000, 30)))": ["html"],
+}
+
+
+@pytest.mark.parametrize("code", [*TALK, *SHOWN])
+def test_what_a_notebook_can_a_page_can_or_says_in_one_sentence(python, code):
+    done = python.tab.evaluate("(code) => python.run(code)", code)
+    if code in SHOWN:
+        assert done["ok"], done["error"]
+        assert [output["type"] for output in done["outputs"]] == SHOWN[code]
+        assert "UserWarning" not in str(done) and len(str(done)) < 10**6
+    else:
+        assert TALK[code] in done["error"]["message"]
+        assert "page_shell" not in done["error"]["traceback"]
+
+
+def test_a_long_output_scrolls_by_keyboard_too(first, python):
+    type_code(first, 2, "for n in range(5000):\n    print(n, 'long ' * 60)")
+    press(first, 2, "run")
+    settled(first, 2, "done")
+    box = output(first, 2).locator(".output")
+    assert box.bounding_box()["height"] < 700 and box.get_attribute("tabindex") == "0"
+    assert [fault for fault in violations(first) if "scrollable" in fault] == []
+
+
 def works(tab, code):
     return tab.evaluate("(code) => python.run(code)", code)["ok"]
 
@@ -418,7 +566,7 @@ def test_python_without_the_server(first, server):
     settled(tab, 2, "done")
     kept = """async () => { for (const name of await caches.keys()) {
         const cache = await caches.open(name);
-        for (const key of await cache.keys()) if (key.url.includes("searchindex")) return true;
+        for (const key of await cache.keys()) if (key.url.includes("texts.json")) return true;
         } return false }"""
     while not tab.evaluate(kept):  # at most as long as a test may take
         time.sleep(0.5)
@@ -437,7 +585,7 @@ def test_python_without_the_server(first, server):
 
 def test_breakdown_between_two_runs_is_noticed(python):
     planted = "import js; js.eval('setTimeout(() => { throw new Error(\"planted\") }, 0)')"
-    assert python.tab.evaluate("(code) => python.run(code).then((done) => done.ok)", planted)
+    python.tab.evaluate("(code) => python.run(code).catch(() => {})", planted)
     python.tab.wait_for_function("python.state() === 'off'")
 
 
@@ -446,3 +594,82 @@ def test_search_without_the_server(reader, server):
     tab.goto(f"{server.address}/search.html?q=privacy")
     tab.wait_for_selector("#search-results li a")
     assert [fault for fault in reader.faults if "another host" in fault] == []
+
+
+# ---- versions, and copies on one host ----
+
+
+class Slow(Quiet):
+    """A file server for which some files take long."""
+
+    slow = frozenset()
+
+    def do_GET(self):
+        if self.path.rpartition("/")[2] in self.slow:
+            time.sleep(9)  # the service worker waits for 4
+        super().do_GET()
+
+
+def publish(folder, text):
+    """A little site of one page and a script, with the real service worker."""
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "_run").mkdir(parents=True)
+    for name in ("sw.js", "offline.js"):
+        shutil.copy(ROOT / "site" / "run" / name, folder / "_run")
+    (folder / "_run" / "runtime.json").write_text('{"book": ""}')
+    (folder / "part.js").write_text(f"document.title += ' {text}'")
+    (folder / "index.html").write_text(
+        f"<html><title>{text}</title><script src='part.js'></script>"
+        "<script type='module' src='_run/offline.js'></script></html>"
+    )
+    offline.write_service_worker(folder)
+
+
+@pytest.fixture
+def host(tmp_path):
+    """A host of sites that can be slow, or gone."""
+    handler = functools.partial(Slow, directory=str(tmp_path))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+KEEP = """async () => {
+  const registered = await navigator.serviceWorker.ready;
+  const {port1, port2} = new MessageChannel();
+  const kept = new Promise((done) => (port1.onmessage = ({data}) =>
+    data.done === data.of && done(data.failed)));
+  registered.active.postMessage({keep: "everything"}, [port2]);
+  return kept;
+}"""
+
+
+def test_a_page_and_its_scripts_are_of_one_version_also_on_a_slow_line(browser, host, tmp_path):
+    """And two copies of the book on one host keep their own files."""
+    address = f"http://127.0.0.1:{host.server_port}"
+    context = browser.new_context()
+    context.set_default_timeout(300_000)
+    tab = context.new_page()
+    for site in ("fall", "spring"):
+        publish(tmp_path / site, "one")
+        tab.goto(f"{address}/{site}/index.html")
+        assert tab.evaluate(KEEP) == 0
+    names = tab.evaluate("caches.keys()")
+    assert (
+        sum("/fall/ " in name for name in names) == sum("/spring/ " in name for name in names) == 1
+    )
+    publish(tmp_path / "fall", "two")
+    Slow.slow = {"part.js"}
+    tab.goto(f"{address}/fall/index.html", wait_until="load")
+    assert tab.title() == "two two"
+    Slow.slow = {"index.html", "part.js"}
+    tab.goto(f"{address}/spring/index.html", wait_until="load")
+    assert tab.title() == "one one"
+    host.shutdown()
+    host.server_close()
+    for site, says in (("spring", "one one"), ("fall", ("two two", "one one"))):
+        tab.goto(f"{address}/{site}/index.html")
+        assert tab.title() in says
+    context.close()

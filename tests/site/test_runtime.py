@@ -116,7 +116,7 @@ def test_every_package_is_in_the_small_lock(tmp_path, folder, monkeypatch):
     )
     facts = runtime.install_python(tmp_path / "pyodide", LOCK)
     small = json.loads((tmp_path / "pyodide" / "pyodide-lock.json").read_text())["packages"]
-    assert set(small) == {"numpy", "scipy", "dpnotes", "statsmodels"}
+    assert set(small) == {"numpy", "scipy", "dpnotes", "statsmodels", "tqdm"}
     for name, entry in small.items():
         data = (tmp_path / "pyodide" / facts["files"][name]).read_bytes()
         assert entry["sha256"] == runtime.sha256(data)
@@ -146,7 +146,8 @@ def test_python_is_compiled_and_the_books_own_keeps_its_source(tmp_path):
 
 def test_site_without_python_says_so(tmp_path):
     runtime.install(tmp_path, None)
-    assert json.loads((tmp_path / "_run" / "runtime.json").read_text()) == {"available": False}
+    facts = json.loads((tmp_path / "_run" / "runtime.json").read_text())
+    assert facts == {"available": False, "book": ""}
     assert not (tmp_path / "_run" / "pyodide").exists()
 
 
@@ -167,7 +168,8 @@ def test_version_of_the_service_worker_is_that_of_the_files(tmp_path):
         (tmp_path / "_run").mkdir(exist_ok=True)
         for source in (runtime.ROOT / "site" / "run").glob("sw.js"):
             (tmp_path / "_run" / "sw.js").write_text(source.read_text())
-        (tmp_path / "page.html").write_text(text)
+        (tmp_path / "_run" / "runtime.json").write_text('{"book": ""}')
+        (tmp_path / "page.html").write_text(f"<html>{text}")
         versions.append(offline.write_service_worker(tmp_path))
         code = (tmp_path / "sw.js").read_text()
         assert "@" not in code and versions[-1] in code and '"page.html"' in code

@@ -325,21 +325,11 @@ def test_page_is_complete_without_javascript(plain, name):
     assert plain.faults == []
 
 
-SEARCHED = """() => {
-  const page = `<div role="main"><p>density <span class="katex"><span class="katex-mathml"><math>
-    <mn>1</mn><mi>e</mi><annotation>TEX</annotation></math></span><span class="katex-html">2</span>
-    </span> of</p><div class="run-bar"><button>Run</button></div></div>`;
-  return Search.htmlToText(page).replace(/\\s+/g, " ").trim();
-}"""
-
-
-def test_search_finds_and_shows_no_tex(watched):
-    tab = watched.open("search.html?q=Laplace")
-    tab.wait_for_selector("#search-results li p.context")
-    text = tab.locator("#search-results").inner_text()
-    assert "Laplace" in text and not re.search(r"\\(frac|eps|le|Pr|ln)\b", text)
-    assert tab.evaluate(SEARCHED) == "density … of"
-    assert watched.faults == []
+def test_the_first_page_says_its_name_once_and_the_start_has_an_icon():
+    title = re.search("<title>(.*?)</title>", (SITE / FIRST).read_text(encoding="utf-8"))[1]
+    assert title == "Differential privacy, executed"
+    icon = re.search('rel="icon" href="([^"]+)"', (SITE / "index.html").read_text(encoding="utf-8"))
+    assert (SITE / icon[1]).exists()
 
 
 def test_mode_button_switches_and_is_remembered(watched):
@@ -399,6 +389,23 @@ def test_nothing_that_is_folded_is_measured_until_it_opens(browser, address):
         assert tab.locator(wide).count() == 0
         open_all(tab)
         tab.wait_for_selector(wide)
+
+
+LONG_CODE = """() => [...document.querySelectorAll(".cell_input pre")]
+  .filter((code) => code.scrollWidth > code.clientWidth + 1).length"""
+
+
+def test_code_is_whole_on_a_phone(watched):
+    tab = watched.open("chapters/composition.html", NARROW)
+    open_all(tab)
+    assert tab.evaluate(LONG_CODE) == 0
+
+
+@pytest.mark.parametrize("part", [".bd-header-article", ".hw-bar"])
+def test_no_bar_covers_a_page_at_400_percent(watched, part):
+    tab = watched.open("chapters/assignments/laplace.html", {"width": 320, "height": 200})
+    tab.locator(part).wait_for()
+    assert tab.locator(part).evaluate("(bar) => getComputedStyle(bar).position") == "static"
 
 
 def test_focus_is_seen_on_every_control_and_cells_are_near(watched):

@@ -1,0 +1,95 @@
+"""Search: the text of every section of the site, for the scripts in `search/`, which rank it.
+
+What people type and the book says in other words stands in `search.yml`.
+"""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import yaml
+from lxml import html
+
+HERE = Path(__file__).resolve().parent
+MODULE = HERE.parent / "node_modules" / "minisearch" / "dist" / "es" / "index.js"
+SKIPPED = """
+    .//script | .//style | .//nav | .//svg | .//pre | .//*[contains(@class, "katex-html")]
+    | .//*[local-name()="annotation"] | .//*[@class="headerlink"] | .//*[@class="run-bar"]
+    | .//details[contains(@class, "hide")]/summary
+"""
+NAMES = """
+    ./div[contains(@class, "proof")]/p[contains(@class, "admonition-title")] | ./dl/dt
+    | ./p/strong | ./p/em | ./p/dfn
+"""
+# what is written about the book, or repeats it, comes after the page that explains the thing
+BEHIND = {"assignments": 0.3, "for-instructors": 0.5, "intro": 0.5}
+BEHIND |= dict.fromkeys(("api", "claims", "errata", "status", "references", "notation"), 0.3)
+LONGEST_FORMULA = 12
+
+
+def words(element):
+    """The text of an element in one line."""
+    return " ".join(element.text_content().split())
+
+
+def clean(article):
+    """Take out what nobody searches; of a formula, only a short one can be read in a line."""
+    for formula in article.xpath('.//*[local-name()="math"]'):
+        for tex in formula.xpath('.//*[local-name()="annotation"]'):
+            tex.drop_tree()
+        text = "".join(formula.itertext()).strip()
+        tail = formula.tail
+        formula.clear()
+        formula.text, formula.tail = text if len(text) <= LONGEST_FORMULA else "…", tail
+    for part in article.xpath(SKIPPED):
+        part.drop_tree()
+
+
+def sections(path, name, others):
+    """The sections of a page, each without those inside it."""
+    root = html.document_fromstring(path.read_bytes())
+    article = root.find_class("bd-article")[0]
+    clean(article)
+    title = words(article.xpath(".//h1")[0])
+    found = article.xpath(".//section[@id][h1 or h2 or h3]")
+    for section in reversed(found):  # inner ones first
+        heading = section.xpath("./h1 | ./h2 | ./h3")[0]
+        first = heading.tag == "h1"
+        names = [words(one) for one in section.xpath(NAMES)]
+        heading.drop_tree()
+        place = f"{name}.html" if first else f"{name}.html#{section.get('id')}"
+        yield {
+            "id": place,
+            "page": title,
+            "heading": "" if first else words(heading),
+            "names": "; ".join(names),
+            "others": "; ".join(others.pop(place, [])),
+            "text": words(section),
+        }
+        section.drop_tree()
+
+
+def write_texts(app, exception):
+    """Before `polish`, which looks into scripts for the classes they use."""
+    if exception or app.builder.name != "html":
+        return
+    site = Path(app.outdir)
+    others = yaml.safe_load((HERE / "search.yml").read_text(encoding="utf-8"))
+    found = []
+    for name in sorted(app.env.found_docs):
+        kind = next((part for part in name.split("/") if part in BEHIND), None)
+        for section in sections(site / f"{name}.html", name, others):
+            found.append(section | ({"weight": BEHIND[kind]} if kind else {}))
+    target = site / "_search"
+    shutil.copytree(HERE / "search", target, dirs_exist_ok=True)
+    code = MODULE.read_text(encoding="utf-8")
+    code = re.sub(r"//# sourceMappingURL=.*", "", code)
+    (target / "minisearch.js").write_text(code, encoding="utf-8")
+    (target / "texts.json").write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8")
+
+
+def setup(app):
+    """Connect to the end of the build."""
+    app.connect("build-finished", write_texts, priority=850)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,40 @@
+"""Where a reader can turn: what a page says of the repository, once `_config.yml` names it.
+
+Text in a block `{repository}` is printed only then; an address in it that begins with
+`repository:` is one of the repository. Every page ends with a link to report a mistake.
+"""
+
+from urllib.parse import quote
+
+from sphinx.util.docutils import SphinxDirective
+
+LINE = '<p class="turn"><a href="{0}/issues/new?title={1}">A mistake on this page? Tell us.</a></p>'
+
+
+class Repository(SphinxDirective):
+    """Text about the repository, or nothing."""
+
+    has_content = True
+
+    def run(self):
+        address = self.config.repository.rstrip("/")
+        if not address:
+            return []
+        for place, line in enumerate(self.content):
+            self.content[place] = line.replace("](repository:", f"]({address}")
+        return self.parse_content_to_nodes()
+
+
+def offer(app, pagename, templatename, context, doctree):
+    """Put the link below the text of a page."""
+    if app.config.repository and doctree is not None:
+        title = quote(f"On the page {pagename}")
+        context["body"] += LINE.format(app.config.repository.rstrip("/"), title)
+
+
+def setup(app):
+    """`repository` is an address like https://github.com/owner/name, or empty."""
+    app.add_config_value("repository", "", "env", types=[str])
+    app.add_directive("repository", Repository)
+    app.connect("html-page-context", offer)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

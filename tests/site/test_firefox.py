@@ -1,0 +1,161 @@
+"""The site in Firefox: pages, Run, Stop, homework, search, and all that without the server.
+
+Firefox speaks WebDriver BiDi over a socket; nothing else is needed to drive it. Skipped where it
+is not installed. Its shared workers end with their page, so each page starts a Python of its own.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+from itertools import count
+
+import pytest
+import websocket
+from test_run import Server
+
+from machine import FOR_PYTHON, need_python_in_pages
+
+HEAD = "document.querySelector('h1').textContent"
+
+
+class Firefox:
+    """A Firefox with one tab, which remembers the errors of its pages."""
+
+    def __init__(self, program, folder):
+        command = [program, "--headless", "--no-remote", "--remote-debugging-port", "0"]
+        self.process = subprocess.Popen(
+            [*command, "--profile", folder], stderr=subprocess.PIPE, text=True
+        )
+        said = (re.search(r"ws://\S+", line) for line in self.process.stderr)
+        address = next(found[0] for found in said if found)
+        self.faults, self.numbers = [], count(1)
+        self.socket = websocket.create_connection(
+            f"{address}/session", suppress_origin=True, timeout=FOR_PYTHON / 1000
+        )
+        self.send("session.new", capabilities={})
+        self.send("session.subscribe", events=["log.entryAdded"])
+        self.tab = self.send("browsingContext.getTree")["contexts"][0]["context"]
+
+    def send(self, method, **params):
+        number = next(self.numbers)
+        self.socket.send(json.dumps({"id": number, "method": method, "params": params}))
+        while (answer := json.loads(self.socket.recv())).get("id") != number:
+            if answer.get("params", {}).get("level") == "error":
+                self.faults.append(answer["params"]["text"])
+        assert "error" not in answer, answer
+        return answer["result"]
+
+    def open(self, address):
+        self.send("browsingContext.navigate", context=self.tab, url=address, wait="complete")
+
+    def evaluate(self, expression):
+        code = f"(async () => JSON.stringify((await ({expression})) ?? null))()"
+        done = self.send(
+            "script.evaluate", expression=code, target={"context": self.tab}, awaitPromise=True
+        )
+        assert done["type"] == "success", done["exceptionDetails"]["text"]
+        return json.loads(done["result"]["value"])
+
+    def wait(self, expression):
+        """Until it is true, what it is."""
+        return self.evaluate(
+            f"new Promise((done) => {{ const look = () => {{ const found = {expression};"
+            " found ? done(found) : setTimeout(look, 100); }; look(); })"
+        )
+
+    def end(self):
+        self.socket.close()
+        self.process.terminate()
+        self.process.wait()
+        self.process.stderr.close()
+
+
+@pytest.fixture(scope="module")
+def server():
+    need_python_in_pages()
+    server = Server()
+    yield server
+    server.end()
+
+
+@pytest.fixture(scope="module")
+def firefox(tmp_path_factory):
+    program = shutil.which("firefox-esr") or shutil.which("firefox")
+    if not program:
+        pytest.skip("no Firefox on this machine")
+    firefox = Firefox(program, str(tmp_path_factory.mktemp("firefox")))
+    yield firefox
+    firefox.end()
+
+
+@pytest.mark.parametrize("page", ["intro", "pure-dp", "calculator", "claims"])
+def test_a_page_opens_without_an_error(firefox, server, page):
+    firefox.faults.clear()
+    firefox.open(f"{server.address}/chapters/{page}.html")
+    assert firefox.evaluate(HEAD) and firefox.faults == []
+
+
+def run(firefox, number, code=None):
+    """Press Run of a cell, with this code in it."""
+    bar = f"document.querySelector('[aria-label=\"Run cell {number}\"]').parentElement"
+    if code is not None:
+        area = f"document.querySelector('[aria-label=\"Code of cell {number}\"]')"
+        firefox.evaluate(f"void {bar}.querySelector('[data-do=edit]').click()")
+        firefox.wait(f"!!{area}")
+        firefox.evaluate(f"void ({area}.value = {json.dumps(code)})")
+    firefox.evaluate(f"void {bar}.querySelector('[data-do=run]').click()")
+    return f"{bar}.querySelector('.run-note').textContent"
+
+
+def settled(firefox, note):
+    """What the note says when nothing runs any more."""
+    return firefox.wait(f"/done|fail|stop|reload/i.test({note}) && {note}")
+
+
+def test_run_and_stop(firefox, server):
+    firefox.open(f"{server.address}/chapters/intro.html")
+    note = run(firefox, 2)
+    assert "done in" in settled(firefox, note)
+    shown = "document.querySelector('[aria-label=\"Output of your run of cell 2\"]').textContent"
+    assert "2.3851" in firefox.evaluate(shown)
+    note = run(firefox, 2, "sum(range(10**15))")
+    firefox.wait(f"/running …/.test({note})")
+    firefox.evaluate("void document.querySelector('.run-panel [data-do=stop]').click()")
+    assert "stopped" in settled(firefox, note)
+    note = run(firefox, 2, "6 * 7")
+    assert "done in" in settled(firefox, note)
+    assert "42" in firefox.evaluate(shown)
+
+
+def test_an_answer_of_an_assignment_is_checked(firefox, server):
+    firefox.open(f"{server.address}/chapters/assignments/laplace.html")
+    area = "document.getElementById('answer-1a')"
+    firefox.wait(f"!!{area}")
+    write = f"{area}.value = 'def smallest_epsilon(p, q):\\n    return 1.0'"
+    firefox.evaluate(f"void ({write}, {area}.dispatchEvent(new Event('input', {{bubbles: true}})))")
+    box = f"{area}.closest('.hw-answer')"
+    press = f"[...{box}.querySelectorAll('button')].find((one) => one.textContent === 'Check 1a')"
+    firefox.evaluate(f"void {press}.click()")
+    said = f"{box}.querySelector('.hw-result').textContent"
+    assert firefox.wait(f"/✗/.test({said}) && {said}")
+
+
+def test_search_and_all_without_the_server(firefox, server):
+    firefox.open(f"{server.address}/search.html?q=renyi")
+    found = "document.querySelector('#search-results li a')?.textContent"
+    assert "Rényi" in firefox.wait(found)
+    firefox.open(f"{server.address}/chapters/intro.html")
+    kept = """(async () => { for (const name of await caches.keys()) {
+      const keys = (await (await caches.open(name)).keys()).map((key) => key.url);
+      if (keys.some((url) => url.includes("texts.json"))) return true; }
+      return new Promise((done) => setTimeout(done, 300, false)); })()"""
+    while not firefox.evaluate(kept):
+        pass
+    server.end()
+    firefox.open(f"{server.address}/chapters/intro.html")
+    assert "Differential" in firefox.evaluate(HEAD)
+    note = run(firefox, 2, "6 * 7")
+    assert "done in" in settled(firefox, note)
+    firefox.open(f"{server.address}/search.html?q=gaussian")
+    assert firefox.wait(found)
