@@ -56,6 +56,12 @@ def log1p_complex(w):
     return np.where(rise > -0.5, near, size) + 1j * np.arctan2(v, 1 + u)
 
 
+def expm1_complex(w):
+    """exp(w) - 1, also near w = 0."""
+    rise = np.expm1(w.real)
+    return rise * np.cos(w.imag) - 2 * np.sin(w.imag / 2) ** 2 + 1j * (1 + rise) * np.sin(w.imag)
+
+
 def mean_excess(log_p, w):
     """The terms p (exp(w) - 1 - w), also where p underflows and w is large."""
     p, far = np.exp(log_p), w > 30

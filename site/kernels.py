@@ -69,11 +69,12 @@ class CopyProvisioner(LocalProvisioner):
 
 def manager(kind=KernelManager, **settings):
     """A kernel manager whose kernel is a copy, with a folder of its own for the sockets."""
-    folder = tempfile.mkdtemp(prefix="dpn-")
+    folder = tempfile.mkdtemp(prefix="dpn-", dir="/tmp")  # of sockets, a path must be short
     made = kind(transport="ipc", ip=f"{folder}/at", connection_file=f"{folder}/kernel", **settings)
-    made.provisioner = CopyProvisioner(
-        kernel_id=os.path.basename(folder), kernel_spec=made.kernel_spec, parent=made
-    )
+    if sys.platform == "linux":  # on macOS a copy of a process that has loaded BLAS may hang
+        made.provisioner = CopyProvisioner(
+            kernel_id=os.path.basename(folder), kernel_spec=made.kernel_spec, parent=made
+        )
     weakref.finalize(made, shutil.rmtree, folder, ignore_errors=True)
     return made
 

@@ -2,9 +2,9 @@
 
 delta(e) = P(L = infinity) + t(e), where t counts the finite losses. One step has a closed form, and
 a few losses are written out (``written``). For the rest of an array of queries one line is computed
-for the middle one (``line``). It also answers neighbours where its error is small; what is left on
-both sides is asked anew. All answer with log of a tail, its slope and bounds on its error. The tail
-is t (side 1), or 1 - delta (side -1) where delta is large.
+for the middle one (``line``), or several where rare losses spoil it (``bands``). It also answers
+neighbours where its error is small; what is left on both sides is asked anew. All answer with log
+of a tail, its slope and its error. The tail is t (side 1), or 1 - delta (side -1) if that is small.
 
 A direction is the same for all who ask, and never changes. A question is asked to a copy of it,
 which remembers its last line, and is then forgotten: no answer depends on an earlier question.
@@ -15,6 +15,7 @@ from math import exp, expm1, inf, log, log1p
 
 import numpy as np
 
+from .bands import GOOD, bands_of
 from .law import EPS
 from .line import line
 from .tilts import Tilts, cumulant
@@ -32,7 +33,7 @@ class Direction:
     def __init__(self, parts):
         self.parts, self._known = parts, None
         self.disjoint = any(step.infinite >= 1 for step, _ in parts)
-        self._tilts = () if self.disjoint else (Tilts(parts, 1), Tilts(parts, -1))
+        self.tilts = {} if self.disjoint else {side: Tilts(parts, side) for side in (1, -1)}
         kept = -inf if self.disjoint else sum(k * log1p(-step.infinite) for step, k in parts)
         self.infinite = 0.0 - expm1(kept)  # not -0.0
         self.surely_infinite = self.infinite * (self.infinite > LEAST)  # less may be cut-off noise
@@ -49,10 +50,6 @@ class Direction:
             return OneStep(self.parts[0][0])
         return Sums(self.parts) if is_short(self.parts) and not self.disjoint else None
 
-    def tilts(self, side):
-        """The table of K of one side."""
-        return self._tilts[side < 0]
-
     def _log_top_chance(self):
         """log of the probability of the largest finite loss, or a little less."""
         weights = [(k, step.log_at_top()) for step, k in self.parts]
@@ -65,7 +62,7 @@ class Direction:
         """log delta(e), by the saddle point."""
         if self.infinite or self.written or epsilon >= self.top:
             return float(np.log(copy(self).delta(np.array([epsilon]))[1, 0]))
-        return min(self.tilts(1).saddle(epsilon=epsilon)[2], 0.0)
+        return min(self.tilts[1].saddle(epsilon=epsilon)[2], 0.0)
 
     def chernoff_delta(self, epsilon):
         """Chernoff's bound on delta for an array of e; 1 where the answer costs no more."""
@@ -74,7 +71,7 @@ class Direction:
         return self._chernoff(1, epsilon) + self.infinite + LEAST
 
     def _chernoff(self, side, epsilon):
-        return np.exp(np.minimum(self.tilts(side).log_bounds(epsilon), 0.0))
+        return np.exp(np.minimum(self.tilts[side].log_bounds(epsilon), 0.0))
 
     def delta(self, epsilon):
         """(low, high) for an array of e >= 0."""
@@ -146,10 +143,21 @@ class Direction:
             if error <= SHARP or (error <= limit and beside):
                 return side, tail, max(SHARP, min(limit, WORSE * TRUSTED))
         near, side = float(epsilon[middle]), 1
-        start = self.tilts(1).saddle(epsilon=near)
+        start = self.tilts[1].saddle(epsilon=near)
         if start[2] > log(0.5):
-            side, start = -1, self.tilts(-1).saddle(epsilon=near)
-        return side, line(self.tilts(side), (start[0], near, start[2])), 0.0
+            side, start = -1, self.tilts[-1].saddle(epsilon=near)
+        return side, self._tail(side, (start[0], near, start[2])), 0.0
+
+    def _tail(self, side, start, log_tail=None):
+        """The line near a saddle point; where its error is seen, a line for each band."""
+        bands = bands_of(self.parts) if side > 0 else None
+        plain = line(self.tilts[side], start, pinched=not bands)
+        error = plain.error(start[1]) if plain else inf
+        if bands and error > GOOD:
+            place = start[1] if log_tail is None else bands.place(start[1], log_tail)
+            found = bands.lines(place)
+            plain = found if found and found.error(place) < error else plain
+        return plain or line(self.tilts[side], start)
 
     def epsilon(self, delta):
         """(low, high) for an array of 0 <= delta <= 1."""
@@ -179,10 +187,11 @@ class Direction:
         rest = delta - self.infinite
         side = 1 if self.written or rest[middle] <= 0.5 else -1
         target = np.log(rest) if side > 0 else np.log1p(-delta)
-        tilts, log_tail = self.tilts(side), float(target[middle])
-        start = tilts.saddle(log_tail=log_tail)
+        tilts, log_tail = self.tilts[side], float(target[middle])
+        start, guess = tilts.saddle(log_tail=log_tail), side > 0
         for _ in range(TRIES):
-            tail = self.written or line(tilts, start)
+            tail = self.written or self._tail(side, start, log_tail if guess else None)
+            guess = False
             if tail is None:
                 break
             last = self.top + self.top_error
@@ -202,7 +211,7 @@ class Direction:
             high = certain_end(tail, target[good] - side * rounding, *found, 1)
             answer[:, good] = low, high
         if not error[middle] < TRUSTED:
-            answer[1] = np.minimum(answer[1], self.tilts(1).epsilon_bounds(np.log(rest)))
+            answer[1] = np.minimum(answer[1], self.tilts[1].epsilon_bounds(np.log(rest)))
         answer = np.where(np.isnan(answer), [[0.0], [inf]], answer)
         return good, np.maximum(answer, 0.0)
 

@@ -32,12 +32,13 @@ LONG = 4000  # with more losses than this, K is computed for one tilt at a time
 
 class Rule(NamedTuple):
     """Losses and their log probabilities under p; ``infinite`` is the mass of p where q = 0,
-    ``lost`` that of q where p = 0."""
+    ``lost`` that of q where p = 0, ``gap`` is their difference, if known."""
 
     loss: np.ndarray
     log_p: np.ndarray
     infinite: float = 0.0
     lost: float = 0.0
+    gap: float | None = None
 
 
 def phase_sums(weights, loss, h, count, room):
@@ -102,6 +103,7 @@ class Step:
     """What follows from ``rule``, and what holds for most kinds."""
 
     infinite = 0.0  # the probability of an infinite loss
+    rounds = 1  # how many it stands for
     lattice = None  # losses of which all differ by multiples of one number, or None
 
     def flipped(self):
@@ -137,7 +139,7 @@ class Step:
 
     def mean(self):
         """E L = E[exp(-L) - 1 + L] + (the mass of q where p has none): positive terms only."""
-        loss, log_p, _, lost = self.rule(0.0, 0.0)
+        loss, log_p, _, lost, _ = self.rule(0.0, 0.0)
         return float(mean_excess(log_p, -loss).sum()) + lost
 
     def cumulant(self, c):
@@ -145,18 +147,20 @@ class Step:
 
         M(c) - 1 = c E L + E[exp(cL) - 1 - cL] - (1 + c) P(L = infinity). The terms of first order
         in L cancel in ``first``, before anything is rounded."""
-        loss, log_p, infinite, lost = self.rule(c, 0.0)
+        loss, log_p, infinite, lost, gap = self.rule(c, 0.0)
+        gap = lost - infinite if gap is None else gap
         tilted, sizes = c * loss, 8 + abs(log_p)
         exponents = log_p + tilted
         top = float(exponents.max())
         terms, first = mean_excess(log_p, tilted), mean_excess(log_p, -loss)
-        rise = float(terms.sum()) + c * (float(first.sum()) + lost - infinite) - infinite
+        rise = float(terms.sum()) + c * (float(first.sum()) + gap) - infinite
         if top > 20 or not -0.5 < rise < 1e9:
             terms = np.exp(exponents - top)
             mass = float(terms.sum())
             return top + float(np.log(mass)), EPS * float(terms @ (sizes + abs(tilted))) / mass
         noise = terms @ (sizes + abs(tilted)) + abs(c) * (first @ (sizes + abs(loss)))
-        return float(np.log1p(rise)), EPS * (float(noise) + 8 * abs(rise)) / (1 + rise)
+        noise = float(noise) + 8 * abs(rise) + 64 * (abs(c * gap) + infinite)
+        return float(np.log1p(rise)), EPS * noise / (1 + rise)
 
     def work(self, c, h, count, room):
         """About how many products ``along`` needs: 50 a loss and 300 a node for the transform, and

@@ -33,15 +33,23 @@ from .law import EPS, Gaussian
 from .tilts import Tilts, cumulant, log_kernel
 
 TOLERANCE, ENOUGH = 1e-14, 1e-10  # relative errors: aliases and cut; the cut of a pinched line
-NODES = 300_000  # most nodes of a line
+NODES = 20_000  # most nodes of a line
 PINCHED = 60_000  # with a pinch
 ROOM, PINCHED_ROOM = 2.0, 100.0  # weight of all rounds that may go through a Fourier transform
 WORK = 1_000_000_000  # most products of a line
 HEIGHTS = 1.15 ** np.arange(200)
 
 
+class Tail:
+    """What both kinds of lines say of themselves."""
+
+    def error(self, epsilon):
+        """The relative error at one e."""
+        return float(sum(self.sums(np.array([epsilon]))[2:])[0])
+
+
 @dataclass
-class Line:
+class Line(Tail):
     """The integrand at the nodes c + iy, y = 0, h, 2h, ..., without its factor e^(K(c) - ce).
 
     Nodes below the axis are conjugates: twice the real part of a sum, in which y = 0 is halved."""
@@ -131,6 +139,24 @@ class Line:
         return 2 * sum(np.exp(np.minimum(x, 600.0)) for x in found) / scale
 
 
+class SumOfLines(Tail):
+    """Lines of measures that add up, and the tables of those that are only bounded."""
+
+    pinch = 0.0
+
+    def __init__(self, lines, rest):
+        self.lines, self.rest = lines, rest
+
+    def sums(self, epsilon):
+        found = np.array([one.sums(epsilon) for one in self.lines])
+        log_tail = np.logaddexp.reduce(found[:, 0])
+        share = np.exp(found[:, 0] - log_tail)
+        slope, below, above = (share[:, None] * found[:, 1:]).sum(axis=0)
+        for tilts in self.rest:
+            above = above + np.exp(np.minimum(tilts.log_bounds(epsilon) - log_tail, 600.0))
+        return log_tail, slope, below, above
+
+
 def common_lattice(parts):
     """(first, spacing, round-off) of the total's losses, if all lie on one lattice; or None."""
     gaps, first, slip, rounds = [], 0.0, 0.0, sum(k for _, k in parts)
@@ -191,8 +217,9 @@ def fall(parts, c, variance, log_room, most):
     return float(heights[n]), bound(n)
 
 
-def line(tilts, start):
-    """The line for a saddle point (c, e, log t), or None if it can't be had."""
+def line(tilts, start, pinched=True):
+    """The line for a saddle point (c, e, log t), or None if it can't be had, or only with a pinch
+    where that is not wanted."""
     parts = tilts.parts
     c, period, rivals, value, variance = plan(tilts, start)
     if not np.isfinite(period):
@@ -209,7 +236,7 @@ def line(tilts, start):
         count = ceil(height / step) + 1
         if _work(parts, c, step, count) <= WORK:
             return _plain_line(tilts, parts, c, period, count, rivals, log_cut, 0.0)
-    return _pinched(tilts, c, period, rivals, log_room)
+    return _pinched(tilts, c, period, rivals, log_room) if pinched else None
 
 
 def _work(parts, c, step, count, room=ROOM):

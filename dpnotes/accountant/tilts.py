@@ -51,6 +51,8 @@ class Tilts:
             self.cap = min(60.0, log(min(step.tilt_limit() for step, _ in parts)))
             self.start = min(log(40 / max(spread, 1e-100)), self.cap)
 
+        self._first = self.start - STEP * np.arange(FIRST + 1.0)[::-1]
+
     def tilt(self, t):
         """The tilt c at the coordinate t of the table; it increases with t."""
         return np.exp(t) if self.side > 0 else -1 / (1 + np.exp(t))
@@ -83,8 +85,7 @@ class Tilts:
         it up in, and what to look up."""
         row, target = (2, epsilon) if log_tail is None else (3, -self.side * log_tail)
         sign = 1.0 if log_tail is None else -self.side
-        t = self.start - STEP * np.arange(FIRST + 1.0)[::-1]
-        rows = self._saddles(t)
+        t, rows = self._first, self._saddles(self._first)
         for _ in range(60):
             column = np.maximum.accumulate(sign * rows[row])
             i = int(np.searchsorted(column, target))
@@ -112,7 +113,7 @@ class Tilts:
 
     def allowance(self, value):
         """What is added to K + C for its round-off where it is a bound."""
-        return 1e-12 * (1 + np.abs(value)) + 1e-14 * sum(k for _, k in self.parts)
+        return 1e-12 * (1 + np.abs(value)) + 1e-14 * sum(k * step.rounds for step, k in self.parts)
 
     def log_bounds(self, epsilon):
         """log of the least Chernoff bound on t(e) in the table, for an array of e."""

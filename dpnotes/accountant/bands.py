@@ -1,0 +1,296 @@
+"""Runs sorted by their largest loss: where sampling is rare, one line does not see the few rounds
+that lose much beside the many that lose almost nothing.
+
+For a sampled Gaussian step lam = L - log(1 - rate) >= 0, and s_tau is a smooth 'lam is at most
+tau', Phi(-g(lam/tau)) with g(t) = (t - 1/t) / (2 WIDTH). With thresholds tau_0 = infinity > tau_1 >
+... > tau_m, a_i(z) = E[s_i e^(zL)] of one round and the powers of all rounds,
+
+    M = (A_0 - A_1) + ... + (A_(m-1) - A_m) + A_m,   A_i = prod over rounds of a_i.
+
+Each term is E[w e^(zL)] of the total loss with a weight w >= 0: of the runs whose largest loss is
+in band i. So each has a line of its own (telescope). Other kinds of steps are factors of all terms.
+
+- How a band falls: abs(A_i - A_(i+1)) is at most the sum over rounds of abs(a_i - a_(i+1)) times
+  the greater of the two for each other round. The outcome is lifted to x + id; there
+  abs(Phi(x+iy)) <= e^(y^2/2) Phi(x) bounds the weights.
+- Digits: J = a_i - a_(i+1) is summed by itself, and A_i - A_(i+1) = -A_i expm1(sum of log1p(-J/a)).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from math import exp, expm1, inf, log, log1p, sqrt
+
+import numpy as np
+
+from ..numerics import expm1_complex, log1p_complex, log_ndtr
+from .law import EPS, Rule, Step
+from .line import TOLERANCE, SumOfLines, line
+from .sampled_gaussian import WIDE, SampledGaussian
+from .tilts import Tilts
+
+WIDTH, RATIO, LARGEST = 0.12, 4.0, 0.5  # of a threshold; of two neighbours; the first at most
+REAL = 0.05  # spacing of u where y = 0
+ANGLES = np.array([0.74, 0.6, 0.48, 0.37, 0.27, 0.18, 0.1, 0.04])[:, None]
+OUT = 40.0  # s_tau is exp(-13,000) at OUT tau
+GOOD = 1e-11  # relative error above which bands are tried
+
+
+def _shares(lam, tau):
+    """log s_tau and log(1 - s_tau); for complex lam bounds on log of their absolute values."""
+    if tau == inf:
+        return np.zeros(lam.shape), np.full(lam.shape, -inf)
+    if not tau:
+        return np.full(lam.shape, -inf), np.zeros(lam.shape)
+    at = (lam / tau - tau / lam) / (2 * WIDTH)
+    most = 0.5 * at.imag**2
+    below, above = log_ndtr(-at.real) + most, log_ndtr(at.real) + most
+    if not np.iscomplexobj(lam):
+        return below, above
+    return np.minimum(below, np.logaddexp(0, above)), np.minimum(above, np.logaddexp(0, below))
+
+
+@dataclass(frozen=True)
+class Cut(SampledGaussian):
+    """The part of a sampled Gaussian step with the weight s_tau - s_lower: a law of less than 1."""
+
+    tau: float = inf
+    lower: float = 0.0
+
+    angles = ANGLES
+
+    def tilt_limit(self):
+        far = min(30 + 35 * self.sigma, 600) / self.tau
+        return super().tilt_limit() if self.tau == inf else far
+
+    def _odds(self, x):
+        """log of the odds that the row was taken; lam is log(1 + e^it)."""
+        return (x - 0.5) / self.sigma**2 + log(self.rate) - log1p(-self.rate)
+
+    def _ends(self, x):
+        """For both thresholds, ``_shares``."""
+        lam = np.logaddexp(0.0, self._odds(x))
+        return *_shares(lam, self.tau), *_shares(lam, self.lower)
+
+    def _window(self, c):
+        """For all tilts that are served: up to OUT tau, or as far as large losses may be tilted,
+        which are a small share of the whole step."""
+        if self.tau == inf:
+            first, last = super()._window(c)
+            return first, max(last, 1 + 40 * self.sigma, c + 15 * self.sigma)
+        far = min(OUT * self.tau, 700.0)
+        last = log(expm1(far)) - log(self.rate) + log1p(-self.rate)
+        return self._all[0], min(0.5 + self.sigma**2 * last, self._all[1])
+
+    @property
+    def _all(self):
+        return -WIDE * self.sigma, 1 + 40 * self.sigma
+
+    def _real_spacing(self, _c):
+        return min(REAL, 0.3 / self.sigma) * self.sigma**2
+
+    def _log_weight(self, x):
+        """log of the weight, and of 1 less it."""
+        low, above, least, beyond = self._ends(x)
+        near = beyond + np.log(-np.expm1(above - beyond))
+        weight = np.where(beyond < low, near, low + np.log(-np.expm1(least - low)))
+        return weight, np.logaddexp(above, least)
+
+    @lru_cache(maxsize=4)  # noqa: B019
+    def rule(self, c, band):
+        if not band and self.tau < inf:
+            return self._still
+        return self._weighed(self._window(c), self._spacing(c, band))
+
+    @cached_property
+    def _still(self):
+        """The rule of all real tilts that are served."""
+        return self._weighed(self._all, self._real_spacing(0.0))
+
+    def _weighed(self, window, spacing):
+        """The rule on a mesh, and what is left out of the mass of both laws."""
+        x, loss, log_p = self._nodes(window, spacing)
+        weight, left = self._log_weight(x)
+        out = np.exp(log_p + left)
+        return Rule(loss, log_p + weight, float(out.sum()), gap=float(out @ np.expm1(-loss)))
+
+    @lru_cache(maxsize=4)  # noqa: B019
+    def _log_size(self, c):
+        """As for the whole step, with the bounds on the weight."""
+        x, loss, log_p = self._nodes(self._window(c), self._real_spacing(c))
+        odds = self._odds(x)
+        share, turned = np.exp(-np.logaddexp(0.0, -odds)), 2 * np.sin(ANGLES / 2) ** 2
+        grown = 0.5 * np.log1p(-2 * turned * share * (1 - share))
+        phase = np.arctan2(share * np.sin(ANGLES), 1 - turned * share)
+        lam = np.maximum(np.logaddexp(0.0, odds) + grown, 1e-300) + 1j * phase
+        low, above, least, beyond = *_shares(lam, self.tau), *_shares(lam, self.lower)
+        weight = np.minimum(np.logaddexp(low, least), np.logaddexp(above, beyond))
+        terms = log_p + c * loss
+        exponents = terms + self._power(c) * grown + 0.5 * (self.sigma * ANGLES) ** 2 + weight
+        terms = terms + self._log_weight(x)[0]
+        exponents -= terms.max() + log(np.exp(terms - terms.max()).sum())
+
+        def log_size(y):
+            found = exponents - y * phase
+            top = found.max(axis=1)
+            return top + np.log(np.exp(found - top[:, None]).sum(axis=1))
+
+        return log_size
+
+
+@dataclass(frozen=True)
+class Band(Step):
+    """All rounds of sampled Gaussian steps whose largest loss is in one band, as one step; of all
+    that is below ``tau`` if ``lower`` is 0."""
+
+    parts: tuple
+    tau: float
+    lower: float
+
+    @cached_property
+    def cuts(self):
+        """(rounds, a_i, a_(i+1), J) of each kind of step."""
+        ends = (self.tau, 0.0), (self.lower, 0.0), (self.tau, self.lower)
+        return [(k, *(_cut(step, *pair) for pair in ends)) for step, k in self.parts]
+
+    rounds = property(lambda self: sum(k for _, k in self.parts))
+
+    def tilt_limit(self):
+        return min(a.tilt_limit() for _, a, _, _ in self.cuts)
+
+    def spread(self):
+        return 40 / self.tilt_limit()
+
+    def table(self, c):
+        """K = sum of k log a + log(1 - e^d), d = sum of k log(1 - J/a): by d', d''."""
+        whole, d, d1, d2 = np.zeros((3, len(c))), 0.0, 0.0, 0.0
+        for k, a, _, j in self.cuts:
+            one, part = a.table(c), j.table(c)
+            ratio = np.exp(np.minimum(part[0] - one[0], -EPS))
+            odds, mean, variance = ratio / (1 - ratio), *(part - one)[1:]
+            whole += k * one
+            d, d1 = d + k * np.log1p(-ratio), d1 - k * odds * mean
+            d2 = d2 - k * odds * ((1 + odds) * mean**2 + variance)
+        e = 1 / np.expm1(-d)
+        whole += [np.log(-np.expm1(d)), -e * d1, -e * (d2 + (1 + e) * d1**2)]
+        whole[2] = np.maximum(whole[2], 0.0)
+        return whole
+
+    def cumulant(self, c):
+        whole = d = off = noise = 0.0
+        for k, a, _, j in self.cuts:
+            (one, slip), (part, other) = a.cumulant(c), j.cumulant(c)
+            ratio = exp(min(part - one, -EPS))
+            whole, noise, d = whole + k * one, noise + k * slip, d + k * log1p(-ratio)
+            off += k * ratio / (1 - ratio) * (slip + other + 4 * EPS)
+        return whole + log(-expm1(d)), noise + off / max(expm1(min(-d, 700.0)), 1e-300) + 4 * EPS
+
+    def along(self, c, h, count, _room=0.0):
+        whole, d, still = np.zeros(count, complex), np.zeros(count, complex), 0.0
+        noise, off = np.zeros(count), np.zeros(count)
+        for k, a, _, j in self.cuts:
+            (one, slip), (part, other) = a.along(c, h, count), j.along(c, h, count)
+            start = min(j.cumulant(c)[0] - a.cumulant(c)[0], -EPS)
+            ratio = np.exp(start + part - one)
+            whole, d = whole + k * one, d + k * log1p_complex(-ratio)
+            still, noise = still + k * log1p(-exp(start)), noise + k * slip
+            size = np.exp(start + np.maximum(part.real, -700.0) - one.real)
+            off += k * size / np.maximum(abs(1 - ratio), EPS) * (slip + other + 8 * EPS)
+        up = d.real > 0  # there abs(b) > abs(a)
+        rise = np.where(up, 1.0, -1.0) * expm1_complex(np.where(up, -d, d))
+        rise = np.where(abs(rise) > 1e-200, rise, 1e-200)
+        value = whole + np.where(up, d, 0.0) + np.log(rise) - log(-expm1(still))
+        value[0] = 0.0
+        off *= np.maximum(np.exp(np.where(up, 0.0, d.real)), EPS) / abs(rise)
+        return value, noise + off + 8 * EPS
+
+    def falls(self, c):
+        shares = [j.cumulant(c)[0] - a.cumulant(c)[0] for _, a, _, j in self.cuts]
+        below = [b.cumulant(c)[0] - a.cumulant(c)[0] for _, a, b, _ in self.cuts]
+        found = [[step.falls(c) for step in steps] for _, *steps in self.cuts]
+        rounds = np.array([k for k, *_ in self.cuts])
+        still = sum(k * log1p(-exp(min(x, -EPS))) for k, x in zip(rounds, shares, strict=True))
+        norm = log(-expm1(still))
+
+        def bound(height):
+            each = np.array([[f(height) for f in kind] for kind in found])
+            most = np.minimum(np.maximum(each[:, 0], each[:, 1] + below), 0.0)
+            first = np.log(rounds) + shares + each[:, 2] - most
+            return float(min(np.logaddexp.reduce(first), log(2)) + rounds @ most - norm)
+
+        return lambda height: min(0.0, bound(height))
+
+    def work(self, c, h, count, _room):
+        return sum(step.work(c, h, count, 0.0) for _, a, _, j in self.cuts for step in (a, j))
+
+
+def _cut(step, tau, lower):
+    """The step with the weight s_tau - s_lower; itself, if that is 1."""
+    if tau == inf and not lower:
+        return step
+    return Cut(step.sigma, step.rate, step.side, tau, lower)
+
+
+class Bands:
+    """The tables of all terms of a composition."""
+
+    def __init__(self, parts):
+        kinds = tuple((step, k) for step, k in parts if _sorts(step))
+        others = tuple((step, k) for step, k in parts if not _sorts(step))
+        tops = [
+            min(
+                LARGEST,
+                float(RATIO * np.logaddexp(0, Cut(s.sigma, s.rate)._odds(1 + 13 * s.sigma))),
+            )
+            for s, _ in kinds
+        ]
+        ends, least = [inf, max(tops)], min(step.rate for step, _ in kinds) / 3
+        while ends[-1] > least:
+            ends.append(ends[-1] / RATIO)
+        bands = [Band(kinds, *pair) for pair in pairwise(ends)]
+        rest = tuple((_cut(step, ends[-1], 0.0), k) for step, k in kinds)
+        self.tilts = [Tilts(((band, 1), *others), 1) for band in bands]
+        self.tilts.append(Tilts((*rest, *others), 1))
+
+    def roughly(self, epsilon):
+        """By saddle points log of delta(e), and its slope; the bounds of Chernoff on all terms."""
+        bounds = [float(tilts.log_bounds(np.array([epsilon]))[0]) for tilts in self.tilts]
+        found = np.array([tilts.saddle(epsilon=epsilon) for tilts in self.tilts])
+        each = np.fmin(found[:, 2], bounds)
+        total = float(np.logaddexp.reduce(each))
+        return min(total, 0.0), float(np.exp(each - total) @ found[:, 0]), bounds
+
+    def place(self, epsilon, log_tail):
+        """The e of this tail, by Newton's method from another one."""
+        low, high, epsilon = 0.0, inf, abs(epsilon) + 1e-300
+        for _ in range(30):
+            found, slope, _ = self.roughly(epsilon)
+            if abs(found - log_tail) < 0.3:
+                break
+            low, high = (epsilon, high) if found > log_tail else (low, epsilon)
+            moved, half = epsilon + (found - log_tail) / slope, sqrt(low * high)
+            moved = min(max(moved, epsilon / 4), 4 * epsilon)
+            epsilon = moved if low < moved < high or not 0 < half < inf else half
+        return epsilon
+
+    def lines(self, epsilon):
+        """A line for each term that matters at this e; the others are bounded."""
+        log_tail, _, bounds = self.roughly(epsilon)
+        lines, rest = [], []
+        for tilts, most in zip(self.tilts, bounds, strict=True):
+            start = tilts.saddle(epsilon=epsilon)[0], epsilon, log_tail
+            one = most > log_tail + log(TOLERANCE) and line(tilts, start, False)
+            lines += [one] if one else []
+            rest += [] if one else [tilts]
+        return SumOfLines(lines, rest) if lines else None
+
+
+@lru_cache(maxsize=8)
+def bands_of(parts):
+    """Those of a composition, or None if it has no step that can be sorted by its losses."""
+    kinds = [step for step, _ in parts if _sorts(step)]
+    return Bands(parts) if kinds and min(step.sigma for step in kinds) >= 0.1 else None
+
+
+def _sorts(step):
+    return type(step) is SampledGaussian and step.side > 0
