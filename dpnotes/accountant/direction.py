@@ -34,12 +34,13 @@ class Direction:
         self.parts, self._known = parts, None
         self.disjoint = any(step.infinite >= 1 for step, _ in parts)
         self.tilts = {} if self.disjoint else {side: Tilts(parts, side) for side in (1, -1)}
+        one = len(parts) == 1 and parts[0][1] == 1
         kept = -inf if self.disjoint else sum(k * log1p(-step.infinite) for step, k in parts)
-        self.infinite = 0.0 - expm1(kept)  # not -0.0
+        self.infinite = parts[0][0].infinite if one else 0.0 - expm1(kept)  # not -0.0
+        self.infinite_error = 0.0 if one else 4 * EPS * (self.infinite > 0)  # relative
         self.surely_infinite = self.infinite * (self.infinite > LEAST)  # less may be cut-off noise
         tops = [] if self.disjoint else [k * step.top() for step, k in parts]
         self.top = sum(tops)  # the largest finite loss
-        one = len(parts) == 1 and parts[0][1] == 1
         self.top_error = 0.0 if one or self.top == inf else 8 * EPS * sum(map(abs, tops))
         self.log_top_chance = -inf if self.disjoint else self._log_top_chance()
         self.written = self._written(one)
@@ -161,7 +162,7 @@ class Direction:
 
     def epsilon(self, delta):
         """(low, high) for an array of 0 <= delta <= 1."""
-        rest, room = delta - self.infinite, 4 * EPS * delta * (self.infinite > 0)  # its round-off
+        rest, room = delta - self.infinite, delta * self.infinite_error
         at_top = np.abs(rest) <= room
         found = np.outer([0.0, self.top + self.top_error], np.ones(len(delta)))
         found[1, rest < -room] = inf
@@ -178,7 +179,7 @@ class Direction:
             found[0] = np.maximum(found[0], least)
         elif self.infinite == 0:
             found[0, at_top] = inf
-        found[1, at_top & (self.infinite > 0)] = inf  # delta may be less than that chance
+        found[1, at_top & (room > 0)] = inf  # delta may be less than that chance
         return np.maximum(found, np.maximum(found[0], 0.0))
 
     def _epsilons(self, delta, middle):
