@@ -9,7 +9,10 @@ ifneq ($(WELL),well)
 .PHONY: $(INSTALLED)
 endif
 BUILT := _build/html/.built
-SOURCES := $(shell find _config.yml _toc.yml package-lock.json chapters dpnotes ledger site assignments \
+# the masters of the last build, for every command, until it is said otherwise
+ASSIGNMENTS ?= $(or $(shell head -n 1 chapters/assignments/.masters 2>/dev/null),assignments)
+export ASSIGNMENTS
+SOURCES := $(shell find _config.yml _toc.yml package-lock.json chapters dpnotes ledger site assignments $(ASSIGNMENTS) \
   tests/claims tests/*.py -type f -not -path '*/__pycache__/*' -not -path 'chapters/assignments/*')
 PORT ?= 8000
 # What acts before Python starts; the rest of what is set elsewhere is in site/surroundings.py.
@@ -18,7 +21,6 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONWARNINGS PYTHONOPTIMIZE PYTHO
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONUTF8 = 1
 
-ASSIGNMENTS ?= assignments
 GRADER = $(BIN)/python -m assignments.grader
 
 # half of the tests, in their order, for each process; who is done first takes of the other's
@@ -106,7 +108,7 @@ checks: $(BUILT)
 
 # as root, with Slurm installed
 grading: $(INSTALLED)
-	SLURM_MUST_BE_THERE=1 $(BIN)/python -m pytest -m "" tests/grading/test_slurm.py tests/grading/test_gradescope.py
+	$(BIN)/python -m pytest -m "" tests/grading/test_class.py tests/grading/test_gradescope.py
 
 quick: $(INSTALLED)
 	$(PYTEST) -q -m "not slow and not thorough" --durations=10 tests/claims tests/package
@@ -127,7 +129,11 @@ mutants: $(INSTALLED)
 assignments: $(INSTALLED)
 	$(GRADER) build --masters $(ASSIGNMENTS)
 
-grade: $(INSTALLED)
+# for the formulas on the pages for marking, which say so where it can't be had
+node_modules/katex: | $(INSTALLED)
+	-PATH=$(abspath $(BIN)):$$PATH npm ci
+
+grade: $(INSTALLED) node_modules/katex
 	@test -n "$(HW)" -a -n "$(SUBMISSIONS)" -a -n "$(OUT)" || \
 	  { echo "make grade HW=laplace SUBMISSIONS=folder OUT=folder [JOBS=4] [ROSTER=ids.csv] [SLICE=3/40]"; exit 1; }
 	$(GRADER) grade --masters $(ASSIGNMENTS) $(if $(JOBS),--jobs $(JOBS)) $(if $(SLICE),--part $(SLICE)) \

@@ -185,6 +185,17 @@ def choice(name, value, allowed):
     return value
 
 
+class Unique:
+    """An object that spends a budget: its copies are itself, for a second one would spend the
+    budget again."""
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
 def instance(name: str, value: Any, kind: Any, words: str | None = None) -> Any:
     """An object of a class; `words` say what that is."""
     if not isinstance(value, kind):

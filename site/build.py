@@ -89,15 +89,23 @@ def install_node_modules(root):
 
 
 def write_assignments(root):
-    """The student versions of the assignments, unless all are there and newer than their makers."""
-    folder = root / "chapters" / "assignments"
-    stamp = folder / ".complete"
-    masters = sorted((root / "assignments").glob("*.md"))
+    """The student versions of the assignments, unless all are there and newer than their makers.
+
+    The masters are those of the variable ASSIGNMENTS, else those of the last build.
+    """
+    pages = root / "chapters" / "assignments"
+    stamp, sign = pages / ".complete", pages / ".masters"
+    last = sign.read_text(encoding="utf-8").splitlines()[0] if sign.exists() else ""
+    folder = os.environ.get("ASSIGNMENTS") or last or "assignments"
+    print(f"Assignments: the masters in {folder}")
+    masters = sorted((root / folder).glob("*.md"))
     makers = [*masters, *(root / "assignments" / "grader").glob("*.py")]
     newest = max(path.stat().st_mtime for path in makers)
-    count = len([path for path in folder.rglob("*.*") if path != stamp])
-    if count < 2 * len(masters) or not stamp.exists() or stamp.stat().st_mtime < newest:
+    old = not stamp.exists() or stamp.stat().st_mtime < newest
+    count = len([path for path in pages.rglob("*.*") if path not in (stamp, sign)])
+    if old or folder != last or count < 2 * len(masters):
         command = [sys.executable, "-m", "assignments.grader", "build", "--no-check"]
+        command += ["--masters", folder]
         subprocess.run(command, cwd=root, check=True)
         stamp.touch()
 

@@ -14,6 +14,8 @@ import jupytext
 import nbformat
 import yaml
 
+import runtime
+
 HERE = Path(__file__).resolve().parent
 
 
@@ -46,6 +48,25 @@ def as_notebook(text):
     return notebook
 
 
+def at_home():
+    """What a reader needs who opens a page as a notebook, in a cell of its own."""
+    text = "To run this notebook you need `matplotlib` and the book's package: `pip install .` in "
+    text += (
+        "the book's folder, or `pip install` with the file `downloads/dpnotes-0-py3-none-any.whl` "
+    )
+    text += "of the book's site. Some pages also use `scikit-learn` or `statsmodels`."
+    return nbformat.v4.new_markdown_cell(text, id="at-home")
+
+
+def write_wheel(app, error):
+    """The package for readers who have the site alone."""
+    if error is None and app.builder.format == "html":
+        files = runtime.package_files(HERE.parent)
+        target = Path(app.outdir) / "downloads" / "dpnotes-0-py3-none-any.whl"
+        target.parent.mkdir(exist_ok=True)
+        runtime.write_wheel(target, "dpnotes", "0", files)
+
+
 def write_notebook(source, folder, *first):
     """Put ``<page>.ipynb`` into ``folder``: cells to begin with, the TeX commands, the page."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -56,7 +77,7 @@ def write_notebook(source, folder, *first):
 
 def write_downloads(source, folder):
     """Put ``<page>.md`` and ``<page>.ipynb`` into ``folder``."""
-    write_notebook(source, folder)
+    write_notebook(source, folder, at_home())
     shutil.copy(source, folder)
 
 
@@ -105,4 +126,5 @@ def offer(app, pagename, templatename, context, doctree):
 def setup(app):
     """Connect to the moment when a page's text is complete."""
     app.connect("html-page-context", offer, priority=900)
+    app.connect("build-finished", write_wheel)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -57,8 +57,9 @@ def arguments():
 
 def build(given, limits):
     """Student versions of all masters, then the check of each under the real grader."""
-    problems = []
-    for path in sorted(given.masters.glob("*.md")):
+    problems, paths = [], sorted(given.masters.glob("*.md"))
+    masters.claim(given.pages, given.masters, paths)
+    for path in paths:
         master = masters.build(path, given.pages)
         points = sum(q.points for q in master.questions)
         print(f"{master.name}: {len(master.questions)} questions, {points:g} points")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from . import judge, masters, reading, run, sandbox
+from . import judge, masters, nonanswers, reading, run, sandbox
 from .session import Session
 
 
@@ -104,6 +104,7 @@ def complaints(path, limits):
         found += [f"{why!r} does not cost {q}" for q, why in asked.items() if q not in got]
         whys = " / ".join(asked.values())
         found += [f"{whys}: must not cost {q}" for q in sorted(set(got) - set(asked))]
+    found += [f"{q}: {what}" for q, what in nonanswers.found(master)]
     missing = automatic - {w["question"] for w in wrong}
     found += [f"no wrong answer for {q}" for q in sorted(missing)]
     return [f"{path.stem}: {problem}" for problem in found]

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import unicodedata
 from uuid import uuid4
 
@@ -26,29 +27,53 @@ def write(path, data):
     os.replace(draft, path)
 
 
+FORMULA = r"(^|[;,\t\r\n]\"*)%s('*)(?=[=+\-@\t\r])"  # also in the middle: for a separator of `;`
+PLAIN, MARKED = re.compile(FORMULA % ""), re.compile(FORMULA % "'")
+HASH = re.compile(r"-[0-9a-f]{10}$")
+
+
 def plain(text):
-    """A cell of the table that no spreadsheet takes for a formula."""
-    text = os.fsencode(text).decode("utf-8", "replace")
-    return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+    """A cell of the table that no spreadsheet takes for a formula, whatever separates its cells."""
+    return PLAIN.sub(r"\1'\2", text)
 
 
 def bare(text):
     """The text of a cell that `plain` has written."""
-    text = (text or "").strip()
-    return text[1:] if text[:1] == "'" and plain(text[1:]) == text else text
+    return MARKED.sub(r"\1\2", (text or "").strip())
+
+
+def printable(text):
+    """Text without what databases and pages refuse: NUL, other control characters, half pairs."""
+    kept = (
+        c if c in "\n\r\t" or unicodedata.category(c) not in ("Cc", "Cs") else "\ufffd"
+        for c in text
+    )
+    return "".join(kept)
+
+
+def named(entry):
+    """The name of a file or folder as text, also where it is not UTF-8, without odd characters."""
+    data = os.fsencode(entry)
+    text = printable(decoded(data, otherwise="latin-1")).strip()
+    return "".join(c if c.isprintable() else "_" for c in text) or "no name"
 
 
 def file_name(student):
-    """A safe, short, unique file name for any student's name."""
+    """A safe, short file name for any student's name; no two names have the same."""
     clean = "".join(c if c.isalnum() or c in "-_. ()" else "_" for c in student).strip(". ")
-    if clean == student and len(os.fsencode(clean)) < 150:
+    if clean == student and len(os.fsencode(clean)) < 150 and not HASH.search(clean):
         return clean
     return f"{clean[:40]}-{hashlib.sha256(os.fsencode(student)).hexdigest()[:10]}"
 
 
 def key(name):
     """The same for a number with and without its first zeros, for accents composed or not."""
-    return unicodedata.normalize("NFC", plain(name).strip()).casefold().lstrip("0")
+    return folded(name).lstrip("0")
+
+
+def folded(name):
+    """The same for names that people, tables or disks may take for each other."""
+    return unicodedata.normalize("NFC", plain(name).strip()).casefold()
 
 
 def single(pairs):
@@ -73,3 +98,7 @@ class Names:
         """The student, or None."""
         name = (name or "").strip()
         return self.exact.get(name) or self.by_key.get(key(name))
+
+    def who(self, result):
+        """The student whose result this is, by Canvas' number or by name, or None."""
+        return self.find(result.get("number")) or self.find(result["student"])

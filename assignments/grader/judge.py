@@ -18,12 +18,11 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
-
-from . import reading, rendering
-from .files import write
-from .reading import CLOCK, PROCESSOR, Late, alarm
-from .session import SandboxEnded, Session, StudentError, short
+from . import masters, reading, rendering
+from .files import printable, write
+from .opening import LARGEST, Late, alarm
+from .session import SandboxEnded, Session, short
+from .telling import explain
 from .wire import unpack
 
 ATTEMPTS = 3
@@ -46,34 +45,6 @@ class Remote:
         return value
 
 
-def explain(error, calls):
-    """What a student reads about a public test that failed."""
-    if isinstance(error, StudentError):
-        return f"your code raised {error.name}: {error}"
-    if isinstance(error, SandboxEnded):
-        return f"your code {error}"
-    said = str(error)
-    if not isinstance(error, AssertionError):
-        said = f"your result could not be used ({type(error).__name__}: {error})"
-    return "\n".join([said, *(call_text(*call) for call in calls)])
-
-
-def call_text(name, args, kwargs, value):
-    """The last call of a student's function in a test, and what it returned."""
-    words = [brief(a) for a in args] + [f"{k}={brief(v)}" for k, v in kwargs.items()]
-    hint = " Did you forget `return`?" if value is None else ""
-    return f"The last call was {name}({', '.join(words)}); it returned {brief(value)}.{hint}"
-
-
-def brief(value):
-    """A value in at most 120 characters."""
-    if isinstance(value, np.random.Generator):
-        return "a generator"
-    if isinstance(value, np.ndarray):
-        return np.array2string(value, threshold=6, edgeitems=2, precision=6)[:120]
-    return repr(value)[:120]
-
-
 def fill_namespace(session, question, space, calls):
     """Give the tests the student's values, and functions that call the student's."""
     for name, found in session.look(question.uses).items():
@@ -89,10 +60,11 @@ def fill_namespace(session, question, space, calls):
 
 @contextmanager
 def testing(session):
-    """Limits of time around the tests of one question."""
+    """Limits of time around the tests of one question: here the work of this process, in the
+    session that of the student's."""
     try:
         session.begin_test()
-        with alarm(session.limits.cell_seconds + 5, CLOCK):
+        with alarm(session.limits.cell_seconds + 5):
             yield
     except Late:
         session.stop()  # perhaps in the middle of an answer
@@ -108,7 +80,11 @@ def run_public_tests(session, question, given):
             exec(compile(question.source, f"public tests of {question.id}", "exec"), space)
         return space, ""
     except Exception as error:  # a wrong type in a student's answer can raise anything
-        return None, explain(error, calls)[:MESSAGE] or "a test of this question failed"
+        try:
+            said = explain(error, calls)[:MESSAGE]
+        except Exception:  # the text of an exception that holds a student's value
+            said = "your result could not be used, nor shown"
+        return None, said or "a test of this question failed"
 
 
 def run_hidden_tests(session, question, space):
@@ -241,7 +217,8 @@ class Marking:
 
 
 def run_and_test(submission, master, limits, launcher):
-    """(failed questions with messages, questions right with given answers, log, flags)."""
+    """(failed questions with messages, questions right with given answers, log, flags, whether
+    something was lost by the clock)."""
     helped = []
     with Session(master.given, limits, launcher) as session:
         given = namespace(master)
@@ -255,7 +232,7 @@ def run_and_test(submission, master, limits, launcher):
             marking.log.append(f"the rest was not run: {gone}")
         marking.flag()
     log = [*marking.log, "printed:\n" + session.output.decode("utf-8", "replace")]
-    return marking.failed, helped, log, marking.flags
+    return marking.failed, helped, log, marking.flags, session.late
 
 
 def namespace(master):
@@ -272,14 +249,14 @@ def grade_submission(master, entry, limits, launcher, gallery=None):
     Pictures become files in the folder `gallery`, if there is one: the data have their names.
     """
     try:
-        with alarm(limits.read_seconds, PROCESSOR):
+        with alarm(limits.read_seconds):
             submission = reading.read(*entry, master)
     except Late:
-        submission = reading.unreadable(*entry, "Late")
+        submission = reading.unreadable(*entry, "it takes too long to read")
     tests = [q.id for q in master.questions if not q.manual]
-    failed, helped, log = dict.fromkeys(tests, submission.nothing), [], []
+    failed, helped, log, late = dict.fromkeys(tests, submission.nothing), [], [], False
     if any(step == "run" for step, _ in submission.steps):
-        failed, helped, log, flags = run_and_test(submission, master, limits, launcher)
+        failed, helped, log, flags, late = run_and_test(submission, master, limits, launcher)
         submission.flags += flags
     failed |= {q: STUB for q in failed if q in submission.stubs}
     answers = {}
@@ -291,14 +268,34 @@ def grade_submission(master, entry, limits, launcher, gallery=None):
         submission.student, submission.flags, "\n".join(log), scores=scores, messages=failed,
         file=submission.path.name if submission.path else "", helped=dict.fromkeys(helped, LENT),
         answers=answers, pictures=hung(submission.pictures, gallery), code=submission.code,
+        digests=digests(master, submission), late=late,
     )  # fmt: skip
+
+
+def digests(master, submission):
+    """{question marked by hand: a digest of what is marked}: its text, its pictures and, where the
+    answer is a plot, the notebook's plots."""
+    plotted = {masters.grading(c).get("grade_id") for c in master.notebook.cells}
+    found = {}
+    for q in (q for q in master.questions if q.manual):
+        digest = hashlib.sha256(submission.answers.get(q.id, "").encode("utf-8", "replace"))
+        shown = submission.pictures.get(q.id, []) + (
+            submission.pictures.get("", []) if f"{q.id}-plot" in plotted else []
+        )
+        for _, data in shown:
+            digest.update(data)
+        found[q.id] = digest.hexdigest()[:16]
+    return found
 
 
 def result(student, flags, log="", **known):
     """All that is kept of one submission, as plain data; what is not known is empty."""
-    tables = ("scores", "messages", "helped", "answers", "pictures")  # by question
-    found = {"student": student, "file": "", "code": "", "log": log, "flags": reading.cut(flags)}
-    return found | {name: {} for name in tables} | known
+    tables = ("scores", "messages", "helped", "answers", "pictures", "digests")  # by question
+    found = {"student": student, "file": "", "code": "", "late": False, "log": printable(log)}
+    found |= {name: {} for name in tables} | known
+    found["flags"] = [printable(flag) for flag in reading.cut(flags)]
+    found["messages"] = {q: printable(said) for q, said in found["messages"].items()}
+    return found
 
 
 def hung(pictures, gallery):
@@ -320,7 +317,7 @@ def fingerprint(master_path, path, limits):
     if path:
         try:
             size = path.stat().st_size
-            digest.update(path.read_bytes() if size <= reading.LARGEST else str(size).encode())
+            digest.update(path.read_bytes() if size <= LARGEST else str(size).encode())
         except OSError as error:
             digest.update(type(error).__name__.encode())
     return digest.hexdigest()

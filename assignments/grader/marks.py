@@ -7,6 +7,7 @@ differ from what somebody else wrote, changed automatic points) goes to `by-hand
 the reason, and is tried again at the next run. What is written over is kept in `backup/`.
 """
 
+import copy
 import csv
 import io
 import json
@@ -16,6 +17,7 @@ from datetime import datetime
 
 from .files import Names, bare, decoded, plain, write
 
+EMPTY = {"points": {}, "students": [], "comments": {}, "shown": {}, "marked": {}, "outdated": {}}
 COLUMNS = ("student", "points", "of", "comment")
 ASIDE = ("student", "question", "points", "comment", "from", "why")
 csv.field_size_limit(2**24)
@@ -56,13 +58,15 @@ def number_or_none(text):
 
 
 def last_run(out):
-    """What the last run wrote: {"points": {question: {student: points}}, "students": [...],
-    "comments": {question: {student: comment}}}. Not in `results`, which may be deleted."""
+    """What the last run wrote: {"points": {question: {student: points}}, "students": [...]} and by
+    question and student "comments", "shown" (a digest of the answer on the page for marking),
+    "marked" (that of the answer that was marked) and "outdated" (marks of answers that were changed
+    afterwards). Not in `results`, which may be deleted."""
     try:
         known = json.loads((out / "last.json").read_text(encoding="utf-8"))
-        return {key: known[key] for key in ("points", "students", "comments")}
-    except (OSError, ValueError, LookupError, TypeError):
-        return {"points": {}, "students": [], "comments": {}}
+        return copy.deepcopy(EMPTY) | {key: known[key] for key in EMPTY if key in known}
+    except (OSError, ValueError, TypeError):
+        return copy.deepcopy(EMPTY)
 
 
 class Collected:
@@ -74,8 +78,11 @@ class Collected:
         self.students = list(dict.fromkeys([*students, *last["students"]]))  # of all runs here
         self.names = Names(self.students)
         self.before = last["points"]  # question -> {student: points} of the last run
-        self.said = last["comments"]
+        self.said, self.shown, self.marked, self.outdated = (
+            last[name] for name in ("comments", "shown", "marked", "outdated")
+        )
         self.marks = {}  # question -> {student: (mark or None, comment)}
+        self.seen = {}  # (question, student) -> digest of the answer that was marked, of a page
         self.overrides = {}  # question -> {student: (points, reason)}
         self.files = []  # marks of single people, which are merged now
         self.aside = []  # rows of `set-aside.csv`
@@ -118,6 +125,7 @@ class Collected:
             before = (number_or_none(row.get("before")), bare(row.get("comment before")))
             if there in ((None, ""), before):
                 own[student] = (mark, comment)
+                self.seen[q.id, student] = row.get("answer")
             elif there != (mark, comment):
                 stands = "no mark" if there[0] is None else f"{there[0]:g}"
                 why = f"somebody else was there: {stands} {there[1]!r} stands in {q.id}.csv"
@@ -150,6 +158,24 @@ class Collected:
         waiting = [row for row in self.waiting if row.get("question") == q.id]
         self.merge(waiting, q, "set-aside.csv", own)
         self.marks[q.id] = own
+
+    def compare(self, q, results):
+        """Take marks back whose answer was changed afterwards; they are shown until it is marked
+        again. What was marked is the answer on the last page, not that of today."""
+        shown, marked = self.shown.get(q.id, {}), self.marked.setdefault(q.id, {})
+        outdated, own = self.outdated.setdefault(q.id, {}), self.marks[q.id]
+        for student, digest in ((r["student"], r["digests"].get(q.id)) for r in results):
+            mark, comment = own.get(student, (None, ""))
+            points, said = (table.get(q.id, {}) for table in (self.before, self.said))
+            if (mark, comment) != (points.get(student), said.get(student, "")):
+                marked[student] = self.seen.get((q.id, student)) or shown.get(student, digest)
+            if mark is None or digest is None:
+                continue
+            outdated.pop(student, None)
+            if marked.setdefault(student, digest) != digest:
+                outdated[student] = own[student]
+                own[student] = (None, "")
+        self.shown[q.id] = shown | {r["student"]: r["digests"].get(q.id) for r in results}
 
     def automatic(self, q):
         """Set aside points by tests that were changed in `grades.csv`, if not overridden."""
@@ -225,7 +251,7 @@ def keep(path, text):
 def table(columns, lines):
     """CSV text."""
     text = io.StringIO(newline="")
-    csv.writer(text).writerows([columns, *lines])
+    csv.writer(text).writerows([columns, *lines])  # `plain` has seen to other separators
     return text.getvalue()
 
 
@@ -255,6 +281,7 @@ def store(out, master, collected, results):
         keep(aside, table(ASIDE, [map(plain, row) for row in collected.aside]))
     said = {q: {s: comment for s, (_, comment) in m.items()} for q, m in collected.marks.items()}
     last = {"points": now, "students": collected.students, "comments": said}
+    last |= {name: getattr(collected, name) for name in ("shown", "marked", "outdated")}
     write(out / "last.json", json.dumps(last))
     return [
         (s, q, before, now[q].get(s))

@@ -133,6 +133,7 @@ def read(path):
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
     }
+    notebook.cells[0].source += at_home(Path(path).stem, notebook)
     student = student_version(notebook)
     code = [c for c in notebook.cells if c.cell_type == "code"]
     answers = [c.source for c in code if grading(c).get("solution")]
@@ -150,6 +151,15 @@ def read(path):
     for q in questions:
         check(path, q)
     return Master(Path(path).stem, notebook, student, questions, given, names, with_package)
+
+
+def at_home(name, notebook):
+    """What a student needs who opens a sheet in a notebook of their own."""
+    sources = [c.source for c in notebook.cells if c.cell_type == "code" and not grading(c)]
+    needed = dict.fromkeys(module.split(".")[0] for module in imported(sources))
+    packages = [PACKAGES.get(module, module) for module in needed if module != "dpnotes"]
+    own = OWN if "dpnotes" in needed else ""
+    return HOME.format(packages=" ".join(sorted(packages)), own=own, name=name) if needed else ""
 
 
 def rubrics(notebook):
@@ -189,6 +199,14 @@ def check(path, q):
         raise ValueError(f"{where}: public and hidden tests are both needed")
 
 
+PACKAGES = {"sklearn": "scikit-learn"}  # where a package has another name than its module
+HOME = """
+
+On the book's page nothing needs to be installed.
+For a notebook of your own: `pip install {packages}`{own}.
+Put your name into the name of the file that you hand in: `{name}-yourname.ipynb`."""
+OWN = """, and the book's own package: `pip install .` in the book's folder, or `pip install` with
+the file `downloads/dpnotes-0-py3-none-any.whl` of the book's site"""
 LINK = re.compile(r"\[([^][\n\"]+)\]\(\.\./[\w-]+\.md\)")
 HEADER = """---
 jupytext:
@@ -215,6 +233,20 @@ def page(master):
     title, _, rest = body.partition("\n")
     link = f"{{download}}`Download this assignment as a notebook <downloads/{master.name}.ipynb>`"
     return f"{HEADER}{title}\n\n{link}\n{rest}"
+
+
+def claim(target, folder, paths):
+    """Write down from which folder the sheets are, and take those of another one away."""
+    if not paths:
+        raise FileNotFoundError(f"there is no master (a file .md) in {folder}")
+    sign = target / ".masters"
+    target.mkdir(parents=True, exist_ok=True)
+    names = [path.stem for path in paths]
+    earlier = sign.read_text(encoding="utf-8").splitlines()[1:] if sign.exists() else []
+    for name in set(earlier) - set(names):
+        (target / f"{name}.md").unlink(missing_ok=True)
+        (target / "downloads" / f"{name}.ipynb").unlink(missing_ok=True)
+    sign.write_text("\n".join([str(folder), *names, ""]), encoding="utf-8")
 
 
 def build(path, target):

@@ -1,27 +1,15 @@
 """Read one submission, whatever it is: its cells in terms of the master."""
 
 import ast
-import base64
-import io
 import re
-import signal
-import warnings
-import zipfile
 from collections import Counter
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice
-from pathlib import Path, PurePath
+from pathlib import Path
 
-import nbformat
-
-from .files import decoded
 from .masters import ANSWER, LINK, PACKAGE, bound, grading, used
+from .opening import PHOTOS, Late, Unreadable, parse
 
-LARGEST = 50 * 2**20  # bytes of a notebook
 ANSWERS = 200_000  # characters of one answer marked by hand, and of a student's code
-PLOTS, PLOT = 12, 600_000  # plots of a notebook, and characters of one, that are kept
-PHOTOS, PHOTO = 8, 6_000_000  # pictures attached to one answer, and characters of one
 FLAGS, FLAG = 40, 200  # flags of a submission, and characters of one
 LOOK_AT = re.compile(
     r"\b(subprocess|socket|ctypes|multiprocessing|os\.(?:_exit|fork|kill|system|popen)"
@@ -31,33 +19,8 @@ LOOK_AT = re.compile(
 SAMPLERS = re.compile(r"\.((?:standard_)?(?:exponential|gamma)|laplace|gumbel|rvs)\(")
 PATCHED = re.compile(r"(np|numpy|scipy|stats|plt|builtins|sys|os|dp|dpnotes)\b")
 DRAWS = re.compile(r"\b(plt|ax|axes|fig|figure)\.")  # there, a look at the package is welcome
+JUPYTER = re.compile(r"^(\s*)[%!].*$", re.M)  # lines for Jupyter alone
 NOT_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)
-ENDINGS = {"image/png": "png", "image/jpeg": "jpg"}
-PASTED = re.compile(r"data:(image/(?:png|jpeg));base64,([A-Za-z0-9+/=]+)")  # by Colab
-
-
-CLOCK, PROCESSOR = (signal.ITIMER_REAL, signal.SIGALRM), (signal.ITIMER_PROF, signal.SIGPROF)
-
-
-class Late(Exception):
-    """Reading or testing took too long on the grader's side."""
-
-
-@contextmanager
-def alarm(seconds, timer):
-    """Stop what runs here after so many seconds, by the clock or of this process's own work."""
-
-    def ring(*_):
-        raise Late("it took too long")
-
-    which, number = timer
-    before = signal.signal(number, ring)
-    signal.setitimer(which, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(which, 0)
-        signal.signal(number, before)
 
 
 @dataclass
@@ -77,85 +40,6 @@ class Submission:
     nothing: str = "nothing was handed in"  # said of each question where no code was reached
 
 
-def contents(path):
-    """(data, kind of file) of a submission, also of the only notebook in an archive."""
-    if path.stat().st_size > LARGEST:
-        raise ValueError("the file is too large")
-    data = path.read_bytes()
-    if not zipfile.is_zipfile(io.BytesIO(data)):
-        return data, path.suffix.lower()
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        inside = [
-            name for name in archive.namelist() if PurePath(name).suffix in (".ipynb", ".md", ".py")
-            and not PurePath(name).name.startswith(".") and "__MACOSX" not in name
-        ]  # fmt: skip
-        if len(inside) != 1:
-            raise ValueError(f"an archive with {len(inside)} notebooks")
-        with archive.open(inside[0]) as file:
-            data = file.read(LARGEST + 1)
-    if len(data) > LARGEST:
-        raise ValueError("the file is too large")
-    return data, PurePath(inside[0]).suffix.lower()
-
-
-def parse(path):
-    """The cells (kind, source, id, pictures) and plots of a file, however damaged it is."""
-    data, kind = contents(path)
-    text = decoded(data)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if kind in (".md", ".py"):
-            import jupytext  # slow, and most submissions are notebooks
-
-            notebook = jupytext.reads(text, fmt="md:myst" if kind == ".md" else "py")
-        else:
-            notebook = nbformat.reads(text, as_version=4)
-    cells = []
-    for cell in notebook.cells:
-        source = cell.get("source", "")
-        source = "".join(source) if isinstance(source, list) else str(source)
-        name = str(table(table(cell.get("metadata")).get("nbgrader")).get("grade_id", ""))
-        pictures = attached(cell)
-        if cell.get("cell_type") == "markdown":
-            source = PASTED.sub("picture", source)
-        cells.append((cell.get("cell_type"), source, name, pictures))
-    return cells, list(islice(plots(notebook), PLOTS))
-
-
-def table(value):
-    """A dictionary, or an empty one where a damaged notebook has something else."""
-    return value if isinstance(value, dict) else {}
-
-
-def picture(kind, data, longest):
-    """(ending, bytes) of a picture's file, or None if it is not what it must be."""
-    if kind not in ENDINGS or not isinstance(data, str) or not 0 < len(data) <= longest:
-        return None
-    try:
-        return ENDINGS[kind], base64.b64decode("".join(data.split()), validate=True)
-    except ValueError:
-        return None
-
-
-def attached(cell):
-    """(pictures attached to a text cell, how many were left out)."""
-    files = table(cell.get("attachments")).values()
-    pasted = PASTED.findall(cell.get("source", "")) if cell.get("cell_type") == "markdown" else []
-    given = [*(item for kinds in files for item in table(kinds).items()), *pasted]
-    every = [picture(*item, PHOTO) for item in given]
-    found = [shown for shown in every if shown][:PHOTOS]
-    return found, len(every) - len(found)
-
-
-def plots(notebook):
-    """The PNG outputs of a notebook that look like such."""
-    for cell in notebook.cells:
-        for output in cell.get("outputs", ()) or ():
-            png = table(table(output).get("data")).get("image/png")
-            if shown := picture("image/png", png, PLOT):
-                yield shown
-
-
 def same(one, other):
     return "".join(one.split()) == "".join(other.split())
 
@@ -166,22 +50,41 @@ def cut(flags):
     return flags[:FLAGS] + [f"and {len(flags) - FLAGS} more flags"] * (len(flags) > FLAGS)
 
 
-def unreadable(student, path, flags, kind):
+def unreadable(student, path, flags, why):
     """A submission of which nothing could be read."""
-    file = Submission(student, path, flags=[*flags, f"unreadable notebook ({kind})"])
-    file.nothing = "your file could not be read as a notebook; hand it in again"
+    file = Submission(student, path, flags=[*flags, f"unreadable notebook: {why}"])
+    file.nothing = f"your file could not be read as a notebook ({why}); hand it in again"
     return file
 
 
-def text_cells_again(cells, manual):
-    """(cells, flags): an answer whose cell was turned into code is still a text."""
+def kinds_again(cells, questions):
+    """(cells, flags): an answer whose cell was turned into another kind is still what it was, and a
+    copy of an empty answer beside the answer itself is nothing."""
+    manual = {q.id for q in questions if q.manual}
+    code = {q.id: q for q in questions if not q.manual}
+    sources = [source for kind, source, *_ in cells if kind == "code"]
+    made = {q: defined(code[q], sources) for q in code}
     found, flags = [], []
     for kind, source, name, pictures in cells:
-        if kind in ("code", "raw") and name in manual:
-            kind = "markdown"
+        wanted = (
+            "markdown" if name in manual else "code" if name in code and not made[name] else kind
+        )
+        if wanted != kind:
             flags.append(f"answer {name} stands in a cell of another kind")
-        found.append((kind, source, name, pictures))
+        copies = [q for q in code if made[q] and kind == "code" and same(source, code[q].stub)]
+        flags += [f"an empty answer {q} beside the answer: not run" for q in copies]
+        if not copies:
+            found.append((wanted, source, name, pictures))
+    count = Counter(name for _, _, name, _ in found)
+    flags += [f"{count[q]} cells with the id {q}" for q in (*manual, *code) if count[q] > 1]
     return found, flags
+
+
+def defined(question, sources):
+    """Whether cells, others than the stub, define all names of a question's answer."""
+    own = [source for source in sources if not same(source, question.stub)]
+    wanted = names(question.stub, bound)
+    return bool(wanted) and wanted <= set().union(*(names(source, bound) for source in own))
 
 
 def read(student, path, flags, master):
@@ -189,9 +92,13 @@ def read(student, path, flags, master):
     submission = Submission(student, path, flags=list(flags))
     try:
         cells, plots_found = parse(path) if path else ([], [])
+    except Late:
+        return unreadable(student, path, flags, "it takes too long to read")
+    except Unreadable as error:
+        return unreadable(student, path, flags, error)
     except Exception as error:  # any file can be handed in
-        return unreadable(student, path, flags, type(error).__name__)
-    cells, changed = text_cells_again(cells, {q.id for q in master.questions if q.manual})
+        return unreadable(student, path, flags, f"it is damaged: {type(error).__name__}")
+    cells, changed = kinds_again(cells, master.questions)
     submission.flags += changed
     submission.nothing = "no code of this question was reached" if cells else submission.nothing
     tests = [q for q in master.questions if not q.manual]
@@ -212,7 +119,9 @@ def read(student, path, flags, master):
 def align_code(submission, cells, tests, master):
     """The code cells as steps; which tests were edited or are missing, which answers are stubs."""
     for kind, source, name, _ in cells:
-        if kind == "code" and not any(same(source, g) for g in master.given):
+        if kind == "code" and any(same(source, g) for g in master.given):
+            submission.steps.append(("run", source))  # again: `%reset` may stand before it
+        elif kind == "code":
             whole = [q.id for q in tests if same(source, q.source)]
             edited = [q.id for q in tests if name == f"test-{q.id}" and q.id not in whole]
             if not whole:
@@ -241,9 +150,9 @@ def with_public_names(steps, tests):
 
 
 def names(source, which):
-    """`bound` or `used` names of a cell; none where it is not plain Python."""
+    """`bound` or `used` names of a cell; none where it is not Python, lines for Jupyter apart."""
     try:
-        return which(source)
+        return which(source if source.startswith("%%writefile") else JUPYTER.sub(r"\1pass", source))
     except NOT_PYTHON:
         return set()
 
@@ -264,7 +173,7 @@ def answers(cells, master):
             count[name] += 1
         elif kind == "markdown" and any(same(source, g) for g in given):
             current = None
-        if kind == "markdown" and (pictures[0] or not any(same(source, g) for g in given)):
+        if kind == "markdown" and (pictures[0] or not any(same(source, g) for g in ("", *given))):
             loose.append((source, pictures))
             if current:
                 parts[current].append(loose[-1])
@@ -273,9 +182,8 @@ def answers(cells, master):
     own = {q: parts[q] or rest for q in manual}
     found = {q: "\n\n".join(t for t, _ in own[q])[:ANSWERS] or ANSWER for q in manual}
     shown = {q: [p for _, (some, _) in own[q] for p in some][:PHOTOS] for q in manual}
-    flags = [f"{n} cells with the id {q}" for q, n in count.items() if q in manual and n > 1]
     lost = [q for q in manual if count and not count[q]]
-    flags += [f"the cell of answer {q} is missing: look into the notebook" for q in lost]
+    flags = [f"the cell of answer {q} is missing: look into the notebook" for q in lost]
     flags += [f"answer {q} was cut" for q, text in found.items() if len(text) == ANSWERS]
     flags += [
         f"not all pictures of answer {q} are shown: look into the notebook"

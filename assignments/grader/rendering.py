@@ -14,7 +14,7 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-from .reading import PROCESSOR, Late, alarm
+from .opening import Late, alarm
 
 KATEX = Path(__file__).resolve().parents[2] / "node_modules" / "katex" / "dist"
 FORMULA = re.compile(r'<(?:span|div) class="math (inline|block)">(.*?)</(?:span|div)>', re.S)
@@ -38,7 +38,7 @@ def markdown(text):
 def answer(text, question):
     """(HTML, flags); the bare text where it can't be typeset."""
     try:
-        with alarm(SECONDS, PROCESSOR):
+        with alarm(SECONDS):
             shown = markdown(text)
         if len(shown) <= LARGEST:
             return shown, []

@@ -29,8 +29,12 @@ def with_marks(master, result, collected):
             points[q.id], comments[q.id] = collected.marks[q.id].get(student, (None, ""))
         elif student in collected.overrides.get(q.id, {}):
             points[q.id], comments[q.id] = collected.overrides[q.id][student]
+    outdated = {q: marks[student] for q, marks in collected.outdated.items() if student in marks}
+    again = [f"answer {q} was changed after it was marked: mark it again" for q in outdated]
     return {
         **result,
+        "flags": [*result["flags"], *again],
+        "outdated": outdated,
         "points": points,
         "comments": {q: comment for q, comment in comments.items() if comment},
         "automatic": sum(points[q.id] or 0 for q in master.questions if not q.manual),
@@ -56,14 +60,16 @@ def grades(out, master, results):
 
 
 def imports(out, master, results, roster):
-    """The totals as Canvas and Moodle take them in; students without a total are left out."""
+    """The totals as Canvas and Moodle take them in; students without a total are left out. Canvas
+    finds a student by its own number, Moodle by the user's name."""
     of, on_list = sum(q.points for q in master.questions), Names(roster)
     canvas, moodle = [["Points Possible", "", "", "", "", shown(of)]], []
     for r in (r for r in results if r["total"] is not None):
-        login = on_list.find(r["student"]) or r["student"]
-        name, total = roster.get(login) or login, shown(r["total"])
-        canvas.append([plain(name), "", "", plain(login), "", total])
-        moodle.append([plain(login), total, plain(" ".join(r["comments"].values()))])
+        login = on_list.who(r) or r["student"]
+        name, total, number = roster.get(login) or login, shown(r["total"]), r.get("number", "")
+        canvas.append([plain(name), number, "", "" if number else plain(login), "", total])
+        comments = "; ".join(f"{q}: {comment}" for q, comment in r["comments"].items())
+        moodle.append([plain(login), total, plain(comments)])
     columns = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", master.name]
     write(out / "canvas.csv", marks.table(columns, canvas))
     columns = ["username", master.name, f"{master.name} feedback"]
@@ -126,6 +132,8 @@ def changes(out, changed):
 
 def write_reports(out, master, results, collected, options):
     """Write all that a run leaves behind; returns sentences for whoever started it."""
+    for q in (q for q in master.questions if q.manual):
+        collected.compare(q, results)
     results = sorted((with_marks(master, r, collected) for r in results),
                      key=lambda r: r["student"])  # fmt: skip
     changed = marks.store(out, master, collected, results)
@@ -143,6 +151,8 @@ def write_reports(out, master, results, collected, options):
     parts = summary.parts(master, results, options.roster, collected)
     write(out / "summary.html", page(f"{master.name}: summary", parts))
     said = [f"{len(changed)} points changed since the last run: see changes/"] if changed else []
+    if again := sum(len(r["outdated"]) for r in results):
+        said.append(f"{again} answers were changed after they were marked: mark them again")
     if collected.aside:
         said.append(f"{len(collected.aside)} rows could not be used: see by-hand/set-aside.csv")
     return said
@@ -187,11 +197,15 @@ def remember(out, result, fingerprint):
 
 
 def roster(path):
-    """{student: name} of the list of students."""
+    """{student: name} of the list of students; of Canvas' own export by Canvas' number."""
     found = {}
     for line in marks.rows(path) if path else []:
-        student = next(iter(line.values()))
-        found[student.strip()] = (line.get("name") or "").strip()
+        first, student = next(iter(line)), next(iter(line.values()))
+        name = (line.get("name") or "").strip()
+        if first == "Student" and "ID" in line:
+            student, name = line["ID"], student.strip()  # without one: the points possible, say
+        if student and student.strip():
+            found[student.strip()] = name
     if path and not found:
         raise ValueError(f"roster {path} must be a CSV whose first column holds the students")
     return found

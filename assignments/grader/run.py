@@ -23,6 +23,7 @@ from tqdm import tqdm
 from . import by_hand, judge, marks, masters, report, sandbox, submissions
 
 FAILED = "not marked: the grader failed"
+AGAIN = "marked again, alone: others kept the processors busy"
 LARGEST = 64 * 2**20  # bytes of a result
 LOG = 200_000  # characters
 PR_SET_PDEATHSIG, SIGKILL = 1, 9
@@ -102,6 +103,11 @@ def supervised(context, *task):
         child.join()
 
 
+def has_company(result, jobs, left):
+    """Whether something was lost because others, perhaps of this class, were busy."""
+    return result["late"] and jobs > 1 and len(left) > 1
+
+
 def grade(name, folder, out, masters_folder, limits, jobs=2, launcher=sandbox.Bubblewrap,
           options=Options()):  # fmt: skip
     """Mark a folder; what an earlier run has finished is taken over.
@@ -110,9 +116,10 @@ def grade(name, folder, out, masters_folder, limits, jobs=2, launcher=sandbox.Bu
     finds all parts in `out/results` and merges them.
     """
     path, out = Path(masters_folder) / f"{name}.md", Path(out).resolve()
-    master, everyone = masters.read(path), submissions.find(folder, name)
+    master, everyone = masters.read(path), submissions.numbered(folder, name)
+    numbers = {student: number for student, *_, number in everyone}
     number, parts = options.part
-    entries = everyone[number - 1 :: parts]
+    entries = [entry[:3] for entry in everyone[number - 1 :: parts]]
     if launcher is sandbox.Bubblewrap:
         sandbox.check()
         sandbox.keep_out([path, Path(folder), out])
@@ -125,18 +132,27 @@ def grade(name, folder, out, masters_folder, limits, jobs=2, launcher=sandbox.Bu
     context = get_context("forkserver")
     # what everyone is given is imported once, not for each submission
     context.set_forkserver_preload([judge.__name__, *masters.imported(master.given)])
+
+    def mark(entry):
+        return supervised(context, master, entry, limits, start_student, gallery)
+
+    left = {entry[0]: entry for entry in entries if entry[0] not in results}
     with ThreadPoolExecutor(jobs) as pool:
-        futures = [
-            pool.submit(supervised, context, master, entry, limits, start_student, gallery)
-            for entry in entries if entry[0] not in results
-        ]  # fmt: skip
+        futures = [pool.submit(mark, entry) for entry in left.values()]
         bar = {"total": len(futures), "unit": "submission", "disable": None}
         for future in tqdm(as_completed(futures), **bar):
             result = future.result()
-            if FAILED not in result["flags"]:
+            if FAILED not in result["flags"] and not has_company(result, jobs, left):
                 report.remember(out, result, fingerprints[result["student"]])
             results[result["student"]] = result
-    for result in results.values():  # a lost submission has no marks yet
+    for student in left:
+        if has_company(results[student], jobs, left):  # now alone
+            results[student] = mark(left[student])
+            results[student]["log"] = f"{AGAIN}\n{results[student]['log']}"  # no flag: by chance
+            if FAILED not in results[student]["flags"]:
+                report.remember(out, results[student], fingerprints[student])
+    for student, result in results.items():  # a lost submission has no marks yet
+        result["number"] = numbers[student]
         result["scores"] = {q.id: result["scores"].get(q.id) for q in master.questions}
     if parts == 1:
         collected = marks.collect(out, master, list(results))

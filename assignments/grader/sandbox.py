@@ -1,6 +1,7 @@
 """Where students' code runs: bubblewrap with its limits and what is visible inside, or, unsafely,
 a bare process. Both launchers have the same two doors, `start` and `stop`."""
 
+import atexit
 import json
 import os
 import shutil
@@ -21,10 +22,11 @@ HERE = Path(__file__).parent
 class Limits:
     """What one submission may use."""
 
-    cell_seconds: float = 30  # wall-clock time of a cell, and of a question's tests
+    cell_seconds: float = 30  # of all processors together: a cell, and a question's tests
     total_seconds: float = 240
+    patience: float = 3  # times as long by the clock, for code that waits or has busy neighbours
     memory_mb: int = 2048  # of all processes together
-    processes: int = 16  # and threads
+    processes: int = 64  # and threads: pools have some for each processor of this machine
     file_mb: int = 64  # of one file, and of all of /tmp
     files: int = 20_000  # in /tmp and /dev/shm together
     restarts: int = 6
@@ -33,7 +35,8 @@ class Limits:
 
     def wall_seconds(self):
         """After this time the grader gives up on a submission, whatever it is doing."""
-        return self.total_seconds + 4 * self.read_seconds + 2 * self.cell_seconds + 30
+        work = self.total_seconds + 2 * self.cell_seconds
+        return self.patience * work + 4 * self.read_seconds + 30
 
     def of_process(self):
         """For `inside.py`: the limits of each process in the sandbox."""
@@ -61,28 +64,40 @@ def font_cache(folder):
         command = [sys.executable, "-c", "import matplotlib.font_manager"]
         env = {**os.environ, "MPLCONFIGDIR": str(folder)}
         subprocess.run(command, check=True, env=env, capture_output=True, timeout=600)
-    for path in (Path(folder), *Path(folder).glob("fontlist*")):
-        path.chmod(0o755)  # students' code has another user id, and must read it
-    return str(folder)
+    return staged(folder)
 
 
-def visible(cache_folder):
+def staged(fonts=None):
+    """What students' code sees of ours: a copy in a folder that does not tell where the course lies
+    (a process can read where its files come from) and that every user may read."""
+    folder = tempfile.mkdtemp(prefix="grader-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    shutil.copytree(os.path.dirname(find_spec("dpnotes").origin), f"{folder}/dpnotes")
+    for name in ("inside.py", "wire.py"):
+        shutil.copy(HERE / name, folder)
+    if fonts:
+        shutil.copytree(fonts, f"{folder}/cache")
+    for place, _, names in os.walk(folder):  # whatever the umask was
+        for name in (".", *names):
+            os.chmod(os.path.join(place, name), 0o755)
+    return folder
+
+
+def visible(staged_folder):
     """What a student's code can read: (path on this machine, path inside)."""
     system = ["/usr", "/etc/fonts", "/etc/ld.so.cache", "/etc/alternatives"]
     system += ["/bin", "/lib", "/lib64", "/sbin"]
     system = [path for path in system if os.path.exists(path)]
     found = [(path, path) for path in dict.fromkeys([*system, sys.base_prefix, sys.prefix])]
-    found += [(str(HERE / name), f"/grader/{name}") for name in ("inside.py", "wire.py")]
-    package = os.path.dirname(find_spec("dpnotes").origin)
-    return found + [(package, "/grader/dpnotes"), (cache_folder, "/grader/cache")]
+    return [*found, (staged_folder, "/grader")]
 
 
-def mount_options(limits, cache_folder):
+def mount_options(limits, staged_folder):
     """Options of bubblewrap: a small /tmp, the visible paths read-only, private /proc and /dev.
     /tmp comes first because visible paths may lie under it."""
     size = str(limits.file_mb * 2**20)
     arguments = ["--perms", "1777", "--size", size, "--tmpfs", "/tmp"]
-    for path, inside in visible(cache_folder):
+    for path, inside in visible(staged_folder):
         parents = [str(parent) for parent in reversed(Path(inside).parents[:-1])]
         for parent in parents if not inside.startswith("/usr") else []:
             arguments += ["--dir", parent]
@@ -92,18 +107,18 @@ def mount_options(limits, cache_folder):
     return arguments + ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp"]
 
 
-def bwrap_command(limits, cache_folder):
+def bwrap_command(limits, staged_folder):
     """No network, own processes, all read-only but /tmp; no way to more rights."""
     command = ["bwrap", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
     command += ["--die-with-parent", "--new-session"]
     if os.geteuid() != 0:
         user = ["--unshare-user", "--disable-userns"]
-        return command + user + mount_options(limits, cache_folder) + ["--"]
+        return command + user + mount_options(limits, staged_folder) + ["--"]
     # root takes an own user id, else the limit on processes does not bind;
     # a second bubblewrap then shuts user namespaces and hides its own processes
     user = str(100_000 + os.getpid() % 100_000)
     command += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
-    command += [*mount_options(limits, cache_folder), "--", "setpriv", "--reuid", user]
+    command += [*mount_options(limits, staged_folder), "--", "setpriv", "--reuid", user]
     command += ["--regid", user, "--clear-groups", "--bounding-set=-all", "bwrap"]
     command += ["--unshare-user", "--disable-userns", "--unshare-pid", "--dev-bind", "/", "/"]
     return [*command, "--"]
@@ -114,12 +129,12 @@ class Bubblewrap:
 
     closed = True  # nothing leaves it but through the grader
 
-    def __init__(self, limits, cache_folder):
-        self.limits, self.cache = limits, cache_folder
+    def __init__(self, limits, staged_folder):
+        self.limits, self.staged = limits, staged_folder
 
     def start(self):
         """A process that answers on its pipes (`inside.py`)."""
-        command = bwrap_command(self.limits, self.cache)
+        command = bwrap_command(self.limits, self.staged)
         with seccomp.program() as filters:  # the first bubblewrap hands it down to all others
             given = () if filters is None else (filters.fileno(),)
             command[1:1] = ["--seccomp", *map(str, given)] if given else []
@@ -136,22 +151,15 @@ class Bare:
 
     closed = False  # code can write to places that outlive it, and perhaps to the network
 
-    def __init__(self, limits, cache_folder, user=None):
-        self.limits, self.cache, self.user, self.folder = limits, cache_folder, user, None
+    def __init__(self, limits, staged_folder, user=None):
+        self.limits, self.staged, self.user, self.folder = limits, staged_folder, user, None
 
     def start(self):
         self.stop()
         self.folder = tempfile.mkdtemp(prefix="unsafe-")
         os.chmod(self.folder, 0o777)
-        own = os.path.join(self.folder, "grader")
-        package = os.path.dirname(find_spec("dpnotes").origin)
-        shutil.copytree(package, os.path.join(own, "dpnotes"))
-        for name in ("inside.py", "wire.py"):
-            shutil.copy(HERE / name, own)
-        for place, _, names in os.walk(own):  # readable, whatever the umask was
-            for name in (".", *names):
-                os.chmod(os.path.join(place, name), 0o755)
-        command = [sys.executable, f"{own}/inside.py", self.limits.of_process(), self.cache]
+        own = shutil.copytree(self.staged, os.path.join(self.folder, "grader"))
+        command = [sys.executable, f"{own}/inside.py", self.limits.of_process(), f"{own}/cache"]
         return talk(command, environment(own, self.folder), user=self.user)
 
     def stop(self):
@@ -175,6 +183,9 @@ def environment(grader_folder, temporary):
     found |= {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "MPLBACKEND": "agg"}
     found |= {"PYTHONPATH": grader_folder, "PYTHONHASHSEED": "0", "PYTHONWARNINGS": "ignore"}
     found |= dict.fromkeys(["PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"], "1")
+    found["MALLOC_ARENA_MAX"] = (
+        "2"  # each thread would reserve memory of its own: limits count that
+    )
     return found | dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"], "1")
 
 
@@ -186,7 +197,7 @@ def check():
             "bubblewrap is missing (Debian, Ubuntu: apt install bubblewrap). "
             "Students' code is not run without it, unless you say --unsafe."
         )
-    probe = bwrap_command(Limits(), "/usr") + [sys.executable, "-c", PROBE]
+    probe = bwrap_command(Limits(), staged()) + [sys.executable, "-c", PROBE]
     options = {"env": environment("/grader", "/tmp"), "timeout": 60}
     done = subprocess.run(probe, capture_output=True, text=True, **options)
     if done.stdout.strip() != "ready":
@@ -197,6 +208,6 @@ def check():
 def keep_out(paths):
     """Nothing of the course may lie where students' code can read."""
     for path in map(Path, paths):
-        for root, _ in visible("/grader"):
+        for root, _ in visible("/grader")[:-1]:
             if path.resolve().is_relative_to(Path(root).resolve()):
                 raise SandboxError(f"{path} is in {root}, which students' code can read; move it")

@@ -7,8 +7,7 @@ nsjail, which by itself refuses no call. What they refuse and this list leaves o
 - the calls for mounts, roots and namespaces (both): the second bubblewrap makes some of them; after
   it nobody has the rights that they need, and there can be no new user namespace that gives them
 - mbind, get_mempolicy, set_mempolicy (both): numerical libraries place their memory with them
-- personality, input of a terminal, rare kinds of sockets (Flatpak): a process changes itself only,
-  there is no terminal, and the network is empty
+- personality, input of a terminal (Flatpak): a process changes itself only, there is no terminal
 - processes, signals, files, timers, inotify, sockets on this machine (Chromium, which lists what
   one program needs instead): Python and what students import use them, within the other limits
 """
@@ -36,6 +35,8 @@ CALLS = {  # name: its numbers on x86_64 and on aarch64
     "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265), "quotactl": (179, 60),
     "acct": (163, 89), "syslog": (103, 116), "modify_ldt": (154, None), "uselib": (134, None),
 }  # fmt: skip
+SOCKET, AF_UNIX = (41, 198), 1  # only sockets of this kind: others reach a network, a virtual
+# machine's host or the kernel, or hold memory of the kernel that no limit counts
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # from linux/audit.h
 LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
 KILL, ALLOW, DENY = 0x80000000, 0x7FFF0000, 0x00050000 | errno.EPERM
@@ -49,14 +50,18 @@ def numbers(machine):
 
 
 def instructions(machine):
-    """(code, jump if true, jump if false, constant): wrong machine, kill; listed call, EPERM."""
-    refused = numbers(machine)
+    """(code, jump if true, jump if false, constant): wrong machine, kill; listed call or socket,
+    EPERM."""
+    refused, socket = numbers(machine), SOCKET[list(AUDIT).index(machine)]
     return [
         (LOAD, 0, 0, 4),  # the machine
         (EQUAL, 1, 0, AUDIT[machine]),
         (RETURN, 0, 0, KILL),
         (LOAD, 0, 0, 0),  # the call
-        (AT_LEAST, len(refused) + 1, 0, X32),
+        (AT_LEAST, len(refused) + 4, 0, X32),
+        (EQUAL, 0, 2, socket),
+        (LOAD, 0, 0, 16),  # the first argument
+        (EQUAL, len(refused), len(refused) + 1, AF_UNIX),
         *((EQUAL, len(refused) - i, 0, number) for i, number in enumerate(refused)),
         (RETURN, 0, 0, ALLOW),
         (RETURN, 0, 0, DENY),

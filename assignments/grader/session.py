@@ -11,16 +11,15 @@ import time
 from contextlib import suppress
 
 import numpy as np
-import psutil
 
+from .processes import ended, family, files, resident, worked
 from .sandbox import SandboxError
 from .wire import pack, receive, send, unpack
 
 LOG_BYTES = 20_000
 LAST_WORDS = 5  # seconds for what was printed last: without a sandbox a child may hold the pipe
+SHARE = 0.3  # of the time by the clock: who waits longer for a processor has busy neighbours
 LONGEST = 300  # characters of a text from the sandbox
-# a folder as a place, whether or not it may be read; elsewhere than on Linux there is no such thing
-PLACE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY
 FAILURES = (OSError, EOFError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 TEXTS = ("error", "kind", "message")
 
@@ -34,7 +33,9 @@ class Session:
 
     def __init__(self, given, limits, launcher):
         self.given, self.limits, self.launcher = given, limits, launcher
-        self.end = time.monotonic() + limits.total_seconds
+        self.end = time.monotonic() + limits.patience * limits.total_seconds
+        self.before, self.now = 0.0, (0.0, 0.0)  # (work, waiting) of ended processes, of this one
+        self.late = False  # whether something was lost because others kept the processors busy
         self.done = []  # cells run
         self.deadly, self.fatal = set(), {}  # cells and calls that ended the process
         self.starts, self.output, self.process, self.reason = 0, b"", None, "never started"
@@ -52,7 +53,9 @@ class Session:
         if self.starts > self.limits.restarts + 1 or time.monotonic() > self.end:
             raise SandboxEnded("was stopped: there were too many crashes or no time was left")
         self.process = self.launcher.start()
-        self.reason, self.deadline, self.number = "ended by itself", self.end, 0
+        self.reason, self.number = "ended by itself", 0
+        self.before, self.now = self.before + self.now[0], (0.0, 0.0)
+        self.allow(self.limits.total_seconds)
         threading.Thread(target=self.watch, args=[self.process], daemon=True).start()
         self.drainer = threading.Thread(target=self.drain, args=[self.process], daemon=True)
         self.drainer.start()
@@ -87,13 +90,23 @@ class Session:
         process.stderr.close()
 
     def watch(self, process):
-        """Kill at the deadline, and when all processes together use too much memory."""
+        """Kill when all processes together use too much of the processors, the clock or memory."""
         while not ended(process):
-            if time.monotonic() > self.deadline:
-                self.reason = "took too long"
-            elif (relatives := family(process.pid)) and (
-                sum(map(resident, relatives)) > self.limits.memory_mb * 2**20
+            relatives = family(process.pid)
+            self.now = now = tuple(map(sum, zip((0.0, 0.0), *map(worked, relatives), strict=True)))
+            self.first = first = self.first or now
+            if (
+                max(
+                    now[0] - first[0] - self.seconds,
+                    self.before + now[0] - self.limits.total_seconds,
+                )
+                > 0
             ):
+                self.reason = "took too long"
+            elif time.monotonic() > self.deadline:
+                self.reason = "took too long"
+                self.note_neighbours()
+            elif sum(map(resident, relatives)) > self.limits.memory_mb * 2**20:
                 self.reason = "used too much memory"
             elif max(map(files, relatives), default=0) > self.limits.files:
                 self.reason = "made too many files"
@@ -104,8 +117,15 @@ class Session:
             return
 
     def allow(self, seconds):
-        """The process is killed unless it is done in time."""
-        self.deadline = min(self.end, time.monotonic() + seconds)
+        """The process is killed unless it is done with so much work, or in more time by the clock:
+        on a busy machine work takes longer."""
+        self.started, self.first, self.seconds = time.monotonic(), None, seconds
+        self.deadline = min(self.end, self.started + self.limits.patience * seconds)
+
+    def note_neighbours(self):
+        """The clock ran out: was it because others kept the processors busy?"""
+        waited = self.now[1] - (self.first or self.now)[1]
+        self.late |= waited > SHARE * (time.monotonic() - self.started)
 
     def ask(self, **message):
         """One question, one answer; `SandboxEnded` when there is none."""
@@ -141,7 +161,7 @@ class Session:
         reason = ""
         for source in self.given:
             try:
-                reply = self.ask(do="run", source=source, seconds=self.limits.total_seconds)
+                reply = self.do(source, self.limits.total_seconds)
                 reason = reason or f"{reply.get('error', '')} {reply.get('message', '')}".strip()
             except SandboxEnded as gone:
                 if self.done:
@@ -152,9 +172,14 @@ class Session:
             raise SandboxError(f"the cells that are given don't run in the sandbox: {reason}")
 
     def run_now(self, source):
-        seconds = self.limits.cell_seconds
-        self.allow(seconds + 3)
-        return self.ask(do="run", source=source, seconds=seconds)
+        self.allow(self.limits.cell_seconds + 3)
+        reply, seconds = self.do(source, self.limits.cell_seconds), time.monotonic() - self.started
+        if "error" in reply and seconds >= self.limits.patience * self.limits.cell_seconds:
+            self.note_neighbours()
+        return reply
+
+    def do(self, source, seconds):
+        return self.ask(do="run", source=source, work=seconds, clock=self.limits.patience * seconds)
 
     def run(self, source):
         """Execute a cell; returns what went wrong, or an empty string."""
@@ -221,51 +246,6 @@ def student_error(name, message):
     error = type("StudentError", bases, {})(message)
     error.name = name
     return error
-
-
-def ended(process):
-    """Whether a process has ended; it stays on the system's list until it is waited for."""
-    try:
-        return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-    except ChildProcessError:  # `stop` was faster
-        return True
-
-
-def family(pid):
-    """A process and all that it started."""
-    with suppress(psutil.Error):
-        return [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
-    return []
-
-
-def resident(process):
-    """Memory of a process in bytes, shared memory that it maps included."""
-    with suppress(psutil.Error):
-        return process.memory_info().rss
-    return 0
-
-
-def files(process):
-    """How many files lie in the sandbox's own /tmp and /dev/shm, as this process sees them.
-
-    A folder is opened once and asked twice: while bubblewrap sets up its mounts, the same path can
-    lead to the sandbox's at first and then to this machine's, whose files are many.
-    """
-    count = 0
-    for folder in ("tmp", "dev/shm"):
-        try:
-            inside = os.open(f"/proc/{process.pid}/root/{folder}", PLACE)
-        except OSError:
-            continue
-        try:
-            if os.fstat(inside).st_dev != os.stat(f"/{folder}").st_dev:  # not this machine's own
-                room = os.fstatvfs(inside)
-                count += room.f_files - room.f_ffree
-        except OSError:
-            continue
-        finally:
-            os.close(inside)
-    return count
 
 
 def short(text):

@@ -3,18 +3,33 @@
 import os
 import re
 from collections import Counter
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
+
+from .files import folded, named
 
 DEEPEST, MOST = 8, 5000  # folders below each other, and entries, that are searched for a notebook
 READABLE = (".ipynb", ".md", ".py", ".zip")
 # what macOS and Windows put beside files
-LITTER = {"__MACOSX", "desktop.ini", "Thumbs.db", ".ipynb_checkpoints"}
+LITTER = {
+    "__MACOSX",
+    "desktop.ini",
+    "Thumbs.db",
+    ".ipynb_checkpoints",
+    "index.html",
+}  # of Brightspace
 CANVAS = re.compile(
     r"(?:(?P<name>(?!LATE_).+?)_)?(?P<late>LATE_)?"
-    r"(?P<id>(?(name)\d+|anon_[A-Za-z0-9]+))_(?P<file>\d+)_.+"
+    r"(?P<id>(?(name)\d+|anon_[A-Za-z0-9]+))_(?:(?P<file>\d+)_.+|text|link)"
 )
 MOODLE = re.compile(r"(?P<name>.+)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)_?.*")
+BLACKBOARD = re.compile(r"(?P<id>.*_(?P<name>[^_]+))_attempt_(?P<file>\d{4}(-\d\d){5})(?:_.+)?")
+BRIGHTSPACE = re.compile(
+    r"(?P<id>\d+-\d+) - (?P<name>.+?) - (?P<file>[A-Z][a-z]+ \d+, \d{4} \d{3,4} [AP]M)(?: - .+)?"
+)
+TYPED = re.compile(r".+_(?:text|link)\.html|.+_attempt_\d{4}(-\d\d){5}\.txt")  # no file of theirs
+TEXT = "no notebook: a text typed in the course system"
 COPY = re.compile(r"(?: ?\((\d+)\)|-(\d+))$")  # "laplace (1)", and Canvas' "laplace-1"
 
 
@@ -29,80 +44,108 @@ def readable(name):
 
 def find(folder, name):
     """[(student, path or None, flags)]: a notebook each, or a subfolder with notebooks."""
+    return [(student, path, flags) for student, path, flags, _ in numbered(folder, name)]
+
+
+def numbered(folder, name):
+    """The same with a fourth: the student's number in Canvas, or an empty text."""
     entries = []
     for entry in sorted(Path(folder).iterdir(), key=lambda p: p.name):
-        number, path = "", None
+        path = None
         if is_litter(entry.name):
             continue
+        student, number, flags = owner(entry.name if entry.is_dir() else entry.stem)
         if entry.is_symlink():
-            student, flags = entry.name, ["a link instead of a file"]
+            student, number, flags = named(entry.name), "", ["a link instead of a file"]
         elif entry.is_dir():
-            student, number, late = owner(entry.name)
-            path, flags = choose(entry, name)
-            flags = late + flags
+            path, more = choose(entry, name)
+            flags = flags + more
+        elif TYPED.fullmatch(entry.name):
+            flags = [*flags, TEXT]
         elif entry.is_file():
-            student, number, flags = owner(entry.stem)
             path, flags = entry, flags + ["renamed file"] * (not readable(entry.name))
         else:
             continue
         entries.append((student, number, path, flags))
-    return with_unique_names(newest_of_canvas(entries))
+    return with_unique_names(newest_of_each(entries))
 
 
 def owner(name):
     """(student, number in the course system, flags) of a file's or folder's name."""
+    name = named(name)
     if found := CANVAS.fullmatch(name):
         late = ["late, as Canvas says"] if found["late"] else []
         return found["name"] or found["id"], found["id"], late
     if found := MOODLE.fullmatch(name):
         hidden = found["name"] == "Participant"  # Moodle's word where names are not shown
-        return f"Participant {found['id']}" if hidden else found["name"], found["id"], []
+        return (
+            f"Participant {found['id']}" if hidden else found["name"],
+            f"Moodle {found['id']}",
+            [],
+        )
+    if found := BLACKBOARD.fullmatch(name) or BRIGHTSPACE.fullmatch(name):
+        return found["name"], found["id"], []
     return name, "", []
 
 
-def newest_of_canvas(entries):
+def newest_of_each(entries):
     """Several files of one number in the course system are one student's: the newest is marked."""
     kept, seen = [], {}
     for student, number, path, flags in entries:
-        if number and (student, number) in seen:
-            other = seen[student, number]
-            if path is None:  # Moodle's folder of a text typed online
-                other[3] = [*other[3], "more was handed in than files"]
-                continue
-            old, new = sorted([other[2], path], key=age)
-            other[2] = new
-            other[3] = [*other[3], *flags, f"several files: not marked: {old.name}"]
-            continue
-        kept.append([student, number, path, flags])
-        if number and path:
+        if not number or (student, number) not in seen:
+            kept.append([student, number, path, flags])
             seen[student, number] = kept[-1]
+            continue
+        other = seen[student, number]
+        files = sorted(filter(None, [other[2], path]), key=age)
+        flags = list(dict.fromkeys([*other[3], *flags]))
+        if files and "no notebook" in flags:  # Moodle's folder of a text typed online
+            flags[flags.index("no notebook")] = "more was handed in than files"
+        flags = [flag for flag in flags if flag != TEXT or not files]
+        if len(files) == 2:
+            flags.append(f"several files: not marked: {files[0].name}")
+        other[2:] = files[-1] if files else None, flags
     return kept
 
 
 def age(path):
-    """Sorts notebooks behind other files, then by Canvas' number of the file, the time of the last
-    change and the number of a copy."""
-    copy, canvas = COPY.search(path.stem), CANVAS.fullmatch(path.stem)
-    kind = (".ipynb" in path.name.lower()) + (path.suffix.lower() in READABLE)
+    """Sorts notebooks behind other files, then by what the course system says of the file's age,
+    the time of the last change and the number of a copy."""
+    copy, kind = COPY.search(path.stem), (".ipynb" in path.name.lower())
     copied = int(next(filter(None, copy.groups()))) if copy else 0
-    given = int(canvas["file"]) if canvas else 0
-    return kind, given, path.stat().st_mtime_ns, copied, path.name
+    kind += path.suffix.lower() in READABLE
+    return kind, given(path), path.stat().st_mtime_ns, copied, path.name
+
+
+def given(path):
+    """Canvas' number of a file, Blackboard's or Brightspace's time, else 0."""
+    for name in (path.stem, path.parent.name):
+        if found := CANVAS.fullmatch(name) or BLACKBOARD.fullmatch(name):
+            return int((found["file"] or "0").replace("-", ""))
+        if found := BRIGHTSPACE.fullmatch(name):
+            *date, hour, half = found["file"].split()
+            text = " ".join([*date, hour.zfill(4), half])
+            return int(datetime.strptime(text, "%b %d, %Y %I%M %p").timestamp())
+    return 0
 
 
 def with_unique_names(entries):
-    """Give every submission a student name that no other has; flag students with several."""
+    """Give every submission a student name that no other can be taken for; flag students with
+    several."""
     count, names, found = Counter(student for student, *_ in entries), set(), []
     for student, number, path, flags in entries:
         name = student
         if count[student] > 1:
-            name = f"{student} ({number or (path.name if path else 'folder')})"
+            name = f"{student} ({number or (named(path.name) if path else 'folder')})"
             flags = [*flags, f"{count[student]} submissions of {student}"]
         wanted, n = name, 1
-        while name in names:
+        while folded(name) in names:
             n += 1
             name = f"{wanted} ({n})"
-        names.add(name)
-        found.append((name, path, flags))
+        if n > 1 and count[student] == 1:
+            flags = [*flags, f"there is another submission of {wanted}"]
+        names.add(folded(name))
+        found.append((name, path, flags, number if number.isdecimal() else ""))
     return found
 
 

@@ -39,9 +39,9 @@ def parts(master, results, roster, collected):
     found = [f"<p>{len(results)} submissions, {len(totals)} with a complete total.</p>"]
     if roster:
         on_list = Names(roster)
-        listed = {r["student"]: on_list.find(r["student"]) for r in results}
-        missing = sorted(set(roster) - set(listed.values()))
-        strangers = sorted(student for student, known in listed.items() if not known)
+        known = {r["student"]: on_list.who(r) for r in results}
+        missing = sorted(f"{s} {roster[s]}".strip() for s in set(roster) - set(known.values()))
+        strangers = sorted(student for student, found in known.items() if not found)
         found += [listing("Missing", missing), listing("Not on the list of students", strangers)]
     found += [question(q, results) for q in master.questions]
     aside = [f"{row[0]}, {row[1]}, {row[2]}: {row[5]}" for row in collected.aside]

@@ -23,6 +23,8 @@ def pack(value):
         return int(value)
     if isinstance(value, (float, np.floating)):
         return float(value)
+    if isinstance(value, (complex, np.complexfloating)):
+        return pack(np.asarray(value))
     if isinstance(value, (list, tuple)):
         return {"list" if type(value) is list else "tuple": [pack(v) for v in value]}
     if isinstance(value, dict):
@@ -62,6 +64,8 @@ def unpack(data, names=None):
             raise ValueError("an array of numbers is expected")
         return np.frombuffer(base64.b64decode(body[2]), dtype).reshape(body[1]).copy()
     if kind == "fraction":
+        if not all(type(part) is int for part in body):  # a text could stand for any number
+            raise ValueError("a fraction has whole numbers")
         return Fraction(*body)
     if kind == "rng" and names is not None:
         state, entropy, key, children = body

@@ -123,7 +123,7 @@ class Cut(SampledGaussian):
         grown = 0.5 * np.log1p(-2 * turned * share * (1 - share))
         phase = np.arctan2(share * np.sin(ANGLES), 1 - turned * share)
         lam = np.maximum(np.logaddexp(0.0, odds) + grown, 1e-300) + 1j * phase
-        low, above, least, beyond = *_shares(lam, self.tau), *_shares(lam, self.lower)
+        (low, above), (least, beyond) = _shares(lam, self.tau), _shares(lam, self.lower)
         weight = np.minimum(np.logaddexp(low, least), np.logaddexp(above, beyond))
         terms = log_p + c * loss
         exponents = terms + self._power(c) * grown + 0.5 * (self.sigma * ANGLES) ** 2 + weight
@@ -167,7 +167,8 @@ class Band(Step):
         for k, a, _, j in self.cuts:
             one, part = a.table(c), j.table(c)
             ratio = np.exp(np.minimum(part[0] - one[0], -EPS))
-            odds, mean, variance = ratio / (1 - ratio), *(part - one)[1:]
+            odds = ratio / (1 - ratio)
+            mean, variance = (part - one)[1:]
             whole += k * one
             d, d1 = d + k * np.log1p(-ratio), d1 - k * odds * mean
             d2 = d2 - k * odds * ((1 + odds) * mean**2 + variance)

@@ -19,6 +19,8 @@ from .privacy_loss import PrivacyLoss
 NEAR, SAME = 0.02, 1e-13  # tolerances of log x: of the rough root, and of the root
 SLACK = 4e-13, 1e-6  # the least and the largest tolerance of log delta
 LEAST, FAR = 1e-16, 1e3  # the least excess; and what stands for -log 0
+LOST = 50  # times 1 + epsilon: a divergence of order 2 that is far from any target
+ADDED = 1e-12  # ten steps of 0.1 are 1: sums of largest losses are right to about this
 WIDEST, END = 45.0, 1e-6  # log x goes so far; and how closely the end of what is served is found
 
 
@@ -33,7 +35,8 @@ def calibrate(family: Function, epsilon: NonnegativeNumber, delta: BelowOneNumbe
     The answer meets the target. To 1e-12, or to the width of the interval of delta, it is the
     smallest such x of noise (``lambda s: gaussian(sigma=s)``), and the largest of a rate
     (``lambda r: subsample(gaussian(1.0), r).compose(1000)``). It is a whole number, an int, if the
-    family refuses fractions (``lambda k: gaussian(9.0).compose(k)``). If no x just meets the
+    family refuses fractions (``lambda k: gaussian(9.0).compose(k)``; at delta = 0 ten steps of 0.1
+    meet epsilon = 1, as if sums had no round-off). If no x just meets the
     target, a ValueError says how far the search went, and what the family refused there.
 
     >>> round(dp.calibrate(lambda s: dp.gaussian(sigma=s), epsilon=1.0, delta=1e-6), 4)
@@ -63,6 +66,11 @@ class _Search:
         other = next((y for y in (2 * x, x / 2, 1.01 * x, x / 1.01) if self.serves(y)), x)
         self.way = 1 if (cost > _cost(self.member(other))) == (x < other) else -1
         self.whole = x >= 1 and self.serves(x + 1) and not self.serves(x + 0.5)
+        for _ in range(30):  # where nearly all is lost, the saddle point is slow
+            farther = self.start * 4.0**self.way
+            if not LOST * (1 + epsilon) < cost[0] < inf or not self.serves(farther):
+                break
+            self.start, cost = farther, _cost(self.member(farther))
 
     def _member(self, x):
         try:
@@ -85,7 +93,8 @@ class _Search:
         """What is bounded by the target: delta, or at delta = 0 the largest loss."""
         if self.delta:
             return self.member(x).delta_interval(self.epsilon)
-        return (self.member(x).epsilon(0.0),) * 2
+        most = self.member(x).epsilon(0.0) * (1 - ADDED * self.whole)
+        return most, most
 
     def rough(self, t):
         """About the logarithm of what is bounded over its target."""

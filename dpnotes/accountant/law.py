@@ -13,6 +13,7 @@ K = log M, its derivatives, its values along a vertical line and their round-off
 rule. No sum loses digits where the losses are small: 1e9 rounds need K of one round to 1e-24.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, isqrt, log, sqrt
@@ -63,7 +64,8 @@ def _fourier_sums(weights, loss, h, count):
     size = 2 ** (2 * count - 1).bit_length()
     place = loss * (h * size / (2 * np.pi))
     order = np.argsort(place, kind="stable")
-    place, weights, power, total = place[order], weights[order], 1.0, 0.0
+    place, weights = place[order], weights[order]
+    power, total = np.ones(count, complex), np.zeros(count, complex)
     cell = np.rint(place)
     first = np.flatnonzero(np.diff(cell, prepend=-np.inf))
     x, cell = place - cell, cell[first].astype(np.int64) % size
@@ -102,6 +104,8 @@ def _exp_minus_1(angle):
 class Step:
     """What follows from ``rule``, and what holds for most kinds."""
 
+    rule: Callable  # of its own for each kind, as ``size``
+    size: Callable
     infinite = 0.0  # the probability of an infinite loss
     rounds = 1  # how many it stands for
     lattice = None  # losses of which all differ by multiples of one number, or None
@@ -263,7 +267,8 @@ class Finite(Step):
         return 4e3 / max(np.abs(loss[log_p > -800]).max(initial=0.0), 1e-300)
 
     def rule(self, c, band):
-        return Rule(*self.arrays, self.infinite, self.lost)
+        loss, log_p = self.arrays
+        return Rule(loss, log_p, self.infinite, self.lost)
 
     def size(self, c, band):
         loss, log_p = self.arrays

@@ -24,6 +24,7 @@ over all periods is one over N nodes, with a kernel that is a geometric series: 
 """
 
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, exp, isqrt, log, pi, sqrt
 
@@ -43,9 +44,11 @@ HEIGHTS = 1.15 ** np.arange(200)
 class Tail:
     """What both kinds of lines say of themselves."""
 
+    sums: Callable
+
     def error(self, epsilon):
         """The relative error at one e."""
-        return float(sum(self.sums(np.array([epsilon]))[2:])[0])
+        return float(np.sum(self.sums(np.array([epsilon]))[2:]))
 
 
 @dataclass
@@ -159,14 +162,14 @@ class SumOfLines(Tail):
 
 def common_lattice(parts):
     """(first, spacing, round-off) of the total's losses, if all lie on one lattice; or None."""
-    gaps, first, slip, rounds = [], 0.0, 0.0, sum(k for _, k in parts)
+    apart, first, slip, rounds = [], 0.0, 0.0, sum(k for _, k in parts)
     for step, k in parts:
         if step.lattice is None:
             return None
-        gaps.append(step.lattice[1:] - step.lattice[0])
+        apart.append(step.lattice[1:] - step.lattice[0])
         first += k * step.lattice[0]
         slip += k * 16 * EPS * float(np.abs(step.lattice).max())
-    gaps = np.concatenate(gaps)
+    gaps = np.concatenate(apart)
     gaps = gaps[gaps > 0]
     if not gaps.size:
         return None

@@ -15,7 +15,7 @@ import numpy as np
 from ..numerics import erf, matrix_product
 from ..checks import (
     Array, ArrayLike, Count, Counts, Function, Generator, Many, Nonnegative, NonnegativeNumber,
-    OpenProbability, Positive, PositiveNumber, Real, checked, counts, refusal,
+    OpenProbability, Positive, PositiveNumber, Real, Unique, checked, counts, refusal,
 )  # fmt: skip
 
 Sizes = Annotated[
@@ -117,7 +117,7 @@ def noise_analyst(
     return found
 
 
-class Thresholdout:
+class Thresholdout(Unique):
     """Answers from the training set unless the holdout disagrees (Dwork et al. 2015).
 
     With Laplace noises G, H, Z of scales 2s, 4s, s, s = `scale`: if |holdout - training| exceeds

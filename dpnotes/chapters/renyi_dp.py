@@ -115,9 +115,9 @@ def rdp_to_dp_optimal(
 def _most_log_ratio(p, rest, alpha, rdp):
     """The largest ln(p/q) >= 0 for which the laws (p, rest) and (q, 1-q) have a divergence of at
     most `rdp`, by bisection: an upper end."""
-    power = alpha - 1
-    low, high = np.zeros_like(p), np.minimum(rdp - np.log(p) / power, rdp / p + 1)
+    power, rdp = alpha - 1, max(rdp, 1e-200)  # more loss than there is: still a bound
     with np.errstate(over="ignore", divide="ignore"):
+        low, high = np.zeros_like(p), np.minimum(rdp - np.log(p) / power, rdp / p + 1)
         while (high - low > 4e-16 * high).any():
             ratio = (low + high) / 2
             fits = _two_point_moment(p, rest, ratio, power, power * rdp < 0.5) <= power * rdp

@@ -102,7 +102,7 @@ def test_one_step_is_enclosed_where_cells_have_one_ratio(family):
 
 def sums(rows, size, sigma, edges, extra=0.0):
     """Masses of the noisy sum over a uniform subset of `size` of the last axis of `rows`."""
-    subsets = np.array(list(combinations(range(rows.shape[-1]), size)))
+    subsets = np.array(list(combinations(range(rows.shape[-1]), size)), dtype=int)
     return cells(rows[..., subsets].sum(-1) + extra, sigma, edges).mean(-2)
 
 
@@ -127,6 +127,39 @@ def test_fixed_size_with_one_row_more(sensitivity, rng):
         worse = dp.subsample(dp.gaussian(sigma, sensitivity=sensitivity), r)
         a = A[A >= 1]
         at_most(np.maximum(sticks(p, q, a), sticks(q, p, a)), worse.delta(np.log(a)))
+
+
+def cut_sums(rows, rate, most, sigma, edges):
+    """Masses of the noisy sum over a Poisson sample, cut to a uniform subset of `most` rows."""
+    total = 0.0
+    for kept in range(most + 1):
+        taken = binom.pmf(kept, rows.shape[-1], rate)
+        if kept == most:
+            taken += binom.sf(most, rows.shape[-1], rate)
+        total = total + taken * sums(rows, kept, sigma, edges)
+    return total
+
+
+@claim("X-truncated", of=(2.0, 1), wrong=[(1.0, 1), (2.0, 0)])  # no more than a Poisson sample
+def test_poisson_samples_with_a_largest_size(sensitivity, counted, rng):
+    edges, epsilon = np.linspace(-7, 7, 60), np.log(A[A >= 1])
+    for rows, rate, most, sigma in ((2, 0.5, 1, 1.0), (4, 0.3, 2, 0.7), (3, 0.8, 1, 2.0)):
+        x = data(rng, rows)
+        x[0], x[0, -1] = -1.0, 1.0
+        p, q = (cut_sums(d, rate, most, sigma, edges) for d in (x, x[:, :-1]))
+        full = binom.sf(most - 1, rows - 1, rate)
+        usual = dp.subsample(dp.gaussian(sigma), rate)
+        cut = dp.subsample(dp.gaussian(sigma, sensitivity=sensitivity), rate)
+        for steps in ([usual, cut], [usual.compose(2), usual + cut, cut.compose(2)]):
+            k = len(steps) - 1
+            chance = binom.pmf(np.arange(k + 1), k, counted * full)
+            bound = chance @ [loss.delta(epsilon) for loss in steps]
+            two = [
+                law if k == 1 else np.einsum("di,dj->dij", law, law).reshape(len(law), -1)
+                for law in (p, q)
+            ]
+            for first, second in (two, two[::-1]):
+                at_most(sticks(first, second, np.exp(epsilon)), bound, rtol=1e-9)
 
 
 @claim(

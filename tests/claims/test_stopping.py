@@ -4,6 +4,8 @@ The adversary here knows everything: for finite steps the worst of all adaptive 
 computed by going backwards over the tree, with no theorem about composition in between.
 """
 
+import copy
+import pickle
 from bisect import bisect_left
 from fractions import Fraction
 from itertools import product
@@ -249,6 +251,16 @@ def test_a_filter_charges_each_step_once_whoever_asks_and_when():
         must_fail(check, Careless)
     must_fail(crowd, Unlocked)
     crowd(stopping.GaussianFilter, lambda share: dp.gaussian(share**-0.5))
+
+
+def test_a_copy_is_the_same_budget_and_a_stored_one_has_been_spent():
+    for budget in (stopping.Filter(1.0, 1e-5), stopping.GaussianFilter(1.0, 1e-5)):
+        assert budget.allows(dp.gaussian(5.0))
+        assert copy.copy(budget) is copy.deepcopy([budget])[0] is budget
+        stored = pickle.loads(pickle.dumps(budget))
+        assert (stored.spent, stored.left) == (budget.spent, budget.left)
+        assert stored.allows(dp.gaussian(20.0))
+        assert not stored.allows(dp.gaussian(1.0))
 
 
 @claim("X-renyi-filter")

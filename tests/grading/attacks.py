@@ -14,7 +14,7 @@ from assignments.grader import seccomp
 from assignments.grader.check import solved
 from hostile import ENDED, FULL, FUNCTIONS, NONE, case, cell_of, cheat, extra
 
-HOOK = "import signal, struct\nG = signal.getsignal(signal.SIGALRM).__globals__\nreal = G['send']\n"
+HOOK = "import signal, struct\nG = signal.getsignal(signal.SIGPROF).__globals__\nreal = G['send']\n"
 extra(HOOK + "def bomb(stream, message):\n"
       "    data = b'{\"id\":%d,\"value\":[' % message['id'] + b'{\"\":0},' * 4_500_000 + b'0]}'\n"
       "    stream.write(struct.pack('>I', len(data)) + data)\n    stream.flush()\n"
@@ -128,10 +128,11 @@ def tiny_metadata(notebook, master):
     notebook.metadata["x"] = [{"": 0}] * 1_200_000
 
 
+ALIASES = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 13)
+)
 FILES = {
-    "aliases.md": "---\na0: &a0 [x,x,x,x,x,x,x,x,x]\n"
-    + "".join(f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 13))
-    + "---\n# text\n",
+    "aliases.md": f"# text\n\n```{{code-cell}}\n---\n{ALIASES}---\nx = 1\n```\n",
     "references.md": "".join(f"[a{i}]: x\n" for i in range(20_000)),
 }
 

@@ -62,7 +62,7 @@ def new_out(fonts, tmp_path):
     """A maker of folders for results in which the list of fonts lies already."""
 
     def make(name):
-        shutil.copytree(fonts, tmp_path / name / "fonts")
+        shutil.copytree(Path(fonts) / "cache", tmp_path / name / "fonts")
         return tmp_path / name
 
     return make

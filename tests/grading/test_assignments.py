@@ -15,7 +15,7 @@ import yaml
 
 import attacks
 import lint
-from assignments.grader import check, leaks, masters, reading, sandbox
+from assignments.grader import check, leaks, masters, nonanswers, reading, sandbox
 
 ROOT = Path(__file__).resolve().parents[2]
 PATHS = sorted((ROOT / "assignments").glob("*.md"))
@@ -55,6 +55,29 @@ def test_tricks_lose_their_questions(bubblewrap, name, tmp_path):
             cell.source = answers.get(cell.id, cell.source)
     lost = check.together(master, books, PATIENT, tmp_path)
     assert list(map(set, lost)) == list(map(set, tricks))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_question_accepts_what_is_no_answer(read, name):
+    assert nonanswers.found(read[name]) == []
+
+
+SHAPE = r"np\.shape\(found := (.*?\))\) == \(\d,\) and np\.allclose\(found"
+MORE = r"\nmore = (?:.*\n){5}"
+
+
+@pytest.mark.parametrize(
+    "name, sharp, blunt",
+    [("selection", SHAPE, r"np.allclose(\1"), ("subsampling", MORE, r"\n")],
+)
+def test_tests_that_accept_it_are_found(tmp_path, name, sharp, blunt):
+    """A hidden test that asks for no shape, one that asks nothing new but rate 1."""
+    text, count = re.subn(sharp, blunt, (ROOT / "assignments" / f"{name}.md").read_text())
+    assert count
+    (tmp_path / f"{name}.md").write_text(text)
+    master = masters.read(tmp_path / f"{name}.md")
+    master.questions = [q for q in master.questions if q.id in ("1b", "1c")]
+    assert any("the hidden tests accept" in what for _, what in nonanswers.found(master))
 
 
 def test_a_master_that_could_not_be_marked_is_no_good_master(monkeypatch, tmp_path):
@@ -177,6 +200,7 @@ def test_a_mistake_that_public_tests_must_see_is_not_left_to_hidden_ones(monkeyp
     wrong = [w | {"public": True} for w in check.wrong_answers(path) if w["question"] == "2c"][:1]
     monkeypatch.setattr(check, "wrong_answers", lambda _: wrong)
     monkeypatch.setattr(check, "marked", lambda *_: {})
+    monkeypatch.setattr(check.nonanswers, "found", lambda *_: [])
     for in_public, found in ((True, 0), (False, 1)):
         said = [{}, {"2c": in_public}]
         monkeypatch.setattr(check, "together", lambda *_, said=said: said)

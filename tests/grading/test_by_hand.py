@@ -28,7 +28,7 @@ def opened(tab, folder, marks):
     """The page as one run writes it, in the same browser as before."""
     results = [
         judge.result(student, [], points={"2a": mark}, answers={"2a": "<p>proof</p>"},
-                     comments={"2a": comment} if comment else {})
+                     digests={"2a": "seen"}, comments={"2a": comment} if comment else {})
         for student, (mark, comment) in marks.items()
     ]  # fmt: skip
     by_hand.pages(folder, MASTER, results)
@@ -54,8 +54,8 @@ def test_only_what_was_touched_is_saved(tab, tmp_path):
     name, rows = saved(tab, tmp_path)
     assert name == "2a-Kim_L_.csv"
     assert [list(row.values()) for row in rows] == [
-        ["ada", "6", "6", "hm", "4", "hm"],
-        ["ben", "", "6", 'a "comment", two', "", ""],
+        ["ada", "6", "6", "hm", "4", "hm", "seen"],
+        ["ben", "", "6", 'a "comment", two', "", "", "seen"],
     ]
     # a colleague's marks came in between: what was kept in the browser does not hide them
     opened(tab, tmp_path, {**marks, "ada": (5.0, "good")})
@@ -78,7 +78,7 @@ def test_formulas_have_the_books_commands_and_without_katex_the_page_says_so(tab
     given = judge.result("ada", [], points={"2a": None}, answers={"2a": text}, comments={})
     by_hand.pages(tmp_path, MASTER, [given])
     tab.goto(f"file://{tmp_path}/by-hand/2a.html")
-    shown = tab.locator("section > p").first
+    shown = tab.locator("section .answer > p").first
     assert "costs $5, not $6; let" in shown.inner_text() and not flags
     assert shown.locator(".katex").count() == 3 and "cc0000" not in shown.inner_html()
     assert tab.locator("#bare").is_hidden()
@@ -87,6 +87,40 @@ def test_formulas_have_the_books_commands_and_without_katex_the_page_says_so(tab
     shutil.rmtree(tmp_path / "by-hand" / "katex")
     tab.reload()
     assert tab.locator("#bare").is_visible()
+
+
+COVER = r"$\rlap{\smash{\raisebox{-16em}{\colorbox{white}{I did not do this one, and so on}}}}$"
+
+
+def test_one_answer_spoils_no_other(tab, tmp_path):
+    """Names of what every object of JavaScript has, a formula that is nested too deep, one that
+    would paint over the next answer, a heading like a student's."""
+    texts = {"__proto__": "$x$", "constructor": f"${'{' * 30_000}x{'}' * 30_000}$",
+             "mallory": f"{COVER}\n\n## nora", "nora": "$y$"}  # fmt: skip
+    results = [
+        judge.result(student, [], points={"2a": None}, comments={},
+                     answers={"2a": rendering.answer(text, "2a")[0]})
+        for student, text in texts.items()
+    ]  # fmt: skip
+    by_hand.pages(tmp_path, MASTER, results)
+    tab.goto(f"file://{tmp_path}/by-hand/2a.html")
+    assert tab.text_content("#left") == "4 left"
+    boxes = tab.locator("section")
+    assert boxes.nth(0).locator(".katex").count() == boxes.nth(3).locator(".katex").count() == 1
+    assert "could not be set" in boxes.nth(1).text_content()
+    boxes.nth(0).locator("input").fill("3")
+    tab.reload()
+    assert boxes.nth(0).locator("input").input_value() == "3"
+    boxes.nth(3).scroll_into_view_if_needed()
+    covered = """(section) => [...section.querySelectorAll("h2, p, .katex")].filter((part) => {
+      const box = part.getBoundingClientRect();
+      return [0.02, 0.1, 0.3].some((x) => !section.contains(
+        document.elementFromPoint(box.x + x * box.width + 1, box.y + box.height / 2)));
+    }).length"""
+    assert boxes.nth(3).evaluate(covered) == 0
+    sizes = "(box) => [...box.querySelectorAll('h2')].map((h) => getComputedStyle(h).fontSize)"
+    own, pretended = boxes.nth(2).evaluate(sizes)
+    assert own != pretended
 
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="  # noqa: E501

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -91,21 +91,13 @@ def test_stopped_and_started_again(table, light, new_out, moments):
     assert "5.5 of 6" in (out / "feedback" / "ada.html").read_text()
 
 
-@pytest.mark.parametrize("parts", [(2, 1), pytest.param((3, 1, 4, 2), marks=pytest.mark.thorough)])
-def test_a_job_array_in_parts_gives_the_same_table(table, light, new_out, parts):
-    """The Slurm script, as the jobs of an array at the same time, and then the whole."""
+def test_a_class_in_parts_gives_the_same_table(table, light, new_out):
+    """Two parts at the same time, as on two machines that share a folder, and then the whole."""
     folder, at_once = table
     out = new_out("out")
-    settings = {"HW": "laplace", "SUBMISSIONS": folder, "OUT": out, "ASSIGNMENTS": light,
-                "PYTHON": sys.executable, "PARTS": len(parts),
-                "SLURM_CPUS_PER_TASK": 1}  # fmt: skip
-    with ExitStack() as stack:
-        script = ["bash", "assignments/slurm.sh", *PATIENT]
-        jobs = [
-            stack.enter_context(started(*script, SLURM_ARRAY_TASK_ID=number, **settings))
-            for number in parts
-        ]
-        assert [job.wait(LONGEST) for job in jobs] == [0] * len(parts)
+    command = grade(light, folder, out, "--jobs", "1", "--part")
+    with started(*GRADER, *command, "2/2") as one, started(*GRADER, *command, "1/2") as other:
+        assert (one.wait(LONGEST), other.wait(LONGEST)) == (0, 0)
     assert not (out / "grades.csv").exists()
     assert len(list((out / "results").glob("*.json"))) == 4
     grader(*grade(light, folder, out))

@@ -12,6 +12,7 @@ import pytest
 import attacks
 import honest
 import hostile
+import unlucky
 from assignments.grader import files, reading, sandbox
 from assignments.grader import run as runner
 
@@ -157,8 +158,20 @@ def test_what_hidden_tests_ask_is_not_told(run):
     assert "yours times epsilon: [1. 1. 1. 1. 1. 1.]" in page
 
 
-def test_refused_calls_are_refused(run):
+def test_refused_calls_and_sockets_are_refused(run):
     assert "answered: []" in log(run[2], "refused calls")
+    assert log(run[2], "sockets").count("refused") == 5 and "OPENED" not in log(run[2], "sockets")
+
+
+def test_no_page_tells_where_the_course_lies(run):
+    """A process can read where the files that it sees come from, on this machine."""
+    page = feedback(run[2], "objects that can't be shown")
+    assert "/grader" in page
+    assert str(run[2]) not in page and "assignments" not in page
+
+
+def test_a_wrong_answer_beside_the_stub_is_an_answer(run):
+    assert "it returned 7.0" in feedback(run[2], unlucky.wrong_and_timed_beside_the_stub.__name__)
 
 
 def test_a_missing_answer_costs_its_own_points(run):

@@ -1,5 +1,7 @@
 """Marks by hand survive spreadsheets, absences, second thoughts and mistakes."""
 
+import csv
+import io
 from types import SimpleNamespace
 
 import pytest
@@ -117,6 +119,41 @@ def test_a_mark_is_deleted_in_both_tables_or_not_at_all(tmp_path):
 CHANGES = "student,points,of,comment,before,comment before"
 
 
+def digest(of):
+    return {"digests": {"2a": of}}
+
+
+def test_a_mark_belongs_to_the_answer_that_was_marked(tmp_path):
+    """Handed in again with another answer, it is to be marked again, and everybody is told."""
+    run_once(tmp_path, **digest("one"))
+    table(tmp_path, "ada,5,6,good")
+    assert run_once(tmp_path, **digest("one")) == [] and read(tmp_path)["ada"] == (5.0, "good")
+    said = run_once(tmp_path, **digest("two"))
+    assert "1 answers were changed after they were marked: mark them again" in said
+    page = (tmp_path / "by-hand" / "2a.html").read_text()
+    assert "changed after it was marked: 5 points, good." in page
+    rows = {row["student"]: row for row in marks.rows(tmp_path / "grades.csv")}
+    assert (
+        rows["ada"]["2a"] == rows["ada"]["total"] == "" and "mark it again" in rows["ada"]["flags"]
+    )
+    assert "mark it again" not in rows["ben"]["flags"]
+    assert len(run_once(tmp_path, **digest("two"))) == 1, "it is said until the answer is marked"
+    table(tmp_path, "ada,5,6,good")
+    assert run_once(tmp_path, **digest("two")) == [] and read(tmp_path)["ada"] == (5.0, "good")
+
+
+def test_marks_from_an_old_page_do_not_count_for_a_new_answer(tmp_path):
+    run_once(tmp_path, **digest("one"))
+    for _ in range(2):
+        run_once(tmp_path, **digest("two"))
+    head = CHANGES + ",answer"
+    table(tmp_path, "ada,6,6,,,,one", "ben,3,6,,,,two", name="2a-kim.csv", head=head)
+    said = run_once(tmp_path, **digest("two"))
+    assert len(said) == 1 and read(tmp_path)["ben"] == (3.0, "")
+    assert read(tmp_path)["ada"] == (None, ""), "its first answer was on the page"
+    assert "6 points, no comment" in (tmp_path / "by-hand" / "2a.html").read_text()
+
+
 def test_marking_is_split_and_merged(tmp_path):
     """Two people mark, each saves what was touched; where both were, the second is kept apart."""
     table(tmp_path, "ada,4,6,", "ben,2,6,old")
@@ -203,6 +240,53 @@ def test_names_of_the_list_of_students_match():
     assert "Missing (3)" in text and "Not on the list of students (0)" in text
 
 
+def test_canvas_finds_its_students(tmp_path):
+    """By its own number (process_student in lib/gradebook_importer.rb), also against its export."""
+    export = tmp_path / "export.csv"
+    export.write_text(
+        "Student,ID,SIS User ID,SIS Login ID,Section,Old (7)\n    Points Possible,,,,,10\n"
+        '"García, María",101,u1,mg,A,3\n"Student, Test",909,,,A,\n'
+    )
+    roster = report.roster(export)
+    assert roster == {"101": "García, María", "909": "Student, Test"}
+    table(tmp_path, "garciamaria,5,6,fine", "zoe,6,6,")
+    students = ["garciamaria", "zoe"]
+    results = [result("garciamaria", number="101"), result("zoe")]
+    for known, row in ((roster, '"García, María",101,,,,7'), ({}, "garciamaria,101,,,,7")):
+        collected = marks.collect(tmp_path, MASTER, students)
+        report.write_reports(tmp_path, MASTER, results, collected, run.Options(known, now=0.0))
+        lines = (tmp_path / "canvas.csv").read_text().splitlines()
+        assert lines[0] == "Student,ID,SIS User ID,SIS Login ID,Section,laplace"
+        assert lines[2:] == [row, "zoe,,,zoe,,8"]
+        text = (tmp_path / "summary.html").read_text()
+        assert ("Not on the list of students (1)" in text) == bool(known)
+    assert "Missing (1)</h2><ul><li>909 Student, Test" not in text
+
+
+NAMES = ["anna;=cmd|'/C calc'!A0", "=1", "'=1", "''=1", 'x;"=1"', "a\t+1", "O'Brien", "-5", "a,-b"]
+
+
+def test_no_cell_of_a_table_is_a_formula_whatever_separates_cells():
+    text = marks.table(["student"], [[files.plain(name), "5", files.plain(name)] for name in NAMES])
+    for separator in ",;\t":
+        for line in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
+            assert not any(cell.strip('"')[:1] in tuple("=+-@") for cell in line if cell), line
+    assert [files.bare(files.plain(name)) for name in NAMES] == NAMES
+    assert len({files.plain(name) for name in NAMES}) == len(NAMES)
+
+
+def test_no_two_names_share_a_file():
+    names = [
+        "O'Brien",
+        files.file_name("O'Brien"),
+        "constructor",
+        "__proto__",
+        "n" * 200,
+        "n" * 201,
+    ]
+    assert len({files.file_name(name) for name in names}) == len(names)
+
+
 def test_a_folder_of_results_belongs_to_one_assignment(tmp_path):
     report.claim(tmp_path, "laplace")
     report.claim(tmp_path, "laplace")
@@ -236,12 +320,12 @@ def test_feedback_summary_and_imports(tmp_path):
     kim = (tmp_path / "feedback" / "kim.html").read_text()
     assert "could not be marked" in kim and "all tests hold" not in kim
     text = (tmp_path / "summary.html").read_text()
-    assert "Missing (1)" in text and "eve" in text and "Not on the list of students (1)" in text
+    assert "Missing (1)" in text and "eve Eve" in text and "Not on the list of students (1)" in text
     assert "1 times: log" in text
     assert (tmp_path / "canvas.csv").read_text().splitlines()[1:] == [
         "Points Possible,,,,,8", "Ada L,,,ada,,7.5",
     ]  # fmt: skip
-    assert (tmp_path / "moodle.csv").read_text().splitlines()[1:] == ["ada,7.5,clear & short"]
+    assert (tmp_path / "moodle.csv").read_text().splitlines()[1:] == ["ada,7.5,2a: clear & short"]
     assert "<p>mine</p>" in (tmp_path / "by-hand" / "2a.html").read_text()
 
 

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from assignments.grader import judge, sandbox
+from assignments.grader import judge, run, sandbox
 from assignments.grader.session import Session, ended, files
 
 pytestmark = pytest.mark.usefixtures("bubblewrap")
@@ -27,6 +27,36 @@ def test_given_cells_that_fail_are_not_the_students_fault(fonts):
         refusal = pytest.raises(sandbox.SandboxError, match=f"that are given don't run.*{why}")
         with session(given, fonts) as broken, refusal:
             broken.run("x = 1")
+
+
+def test_limits_are_of_work_and_not_of_the_clock(fonts):
+    """A cell that waits longer than its work may take is no runaway; one that works is."""
+    limits = dataclasses.replace(LIMITS, cell_seconds=1, patience=900)
+    with Session([], limits, sandbox.Bubblewrap(limits, fonts)) as student:
+        assert student.run("import time\ntime.sleep(6)") == ""
+        said = student.run("while True:\n    pass")
+        assert "ran too long" in said or "took too long" in said
+        assert not student.late
+
+
+def test_who_loses_something_to_busy_neighbours_is_marked_again_alone(
+    light, new_out, monkeypatch, tmp_path
+):
+    marked = []
+
+    def supervised(context, master, entry, *_):
+        marked.append(entry[0])
+        return judge.result(entry[0], [], "log", late=marked == ["ada"] or marked == ["ben", "ada"])
+
+    monkeypatch.setattr(run, "supervised", supervised)
+    (tmp_path / "in").mkdir()
+    for name in ("ada", "ben"):
+        (tmp_path / "in" / f"{name}.ipynb").write_text("{}")
+    for jobs, times in ((2, 2), (1, 1)):  # with one at a time nobody of this class was beside
+        marked.clear()
+        found = run.grade("laplace", tmp_path / "in", new_out(f"out {jobs}"), light, LIMITS, jobs)
+        assert marked.count("ada") == times and marked.count("ben") == 1
+        assert found["ada"]["log"].startswith(run.AGAIN) == (jobs == 2)
 
 
 def test_a_process_that_forks_answers_once(fonts):

@@ -8,7 +8,7 @@ import jupytext
 import nbformat
 import pytest
 
-from assignments.grader import reading, rendering, similar, submissions
+from assignments.grader import files, opening, reading, rendering, similar, submissions
 from assignments.grader.check import solved
 
 
@@ -84,6 +84,76 @@ def test_names_of_moodle(tmp_path):
     }
 
 
+def test_names_of_blackboard_and_brightspace(tmp_path):
+    """As in tools that teachers have published: github.com/kwurst/bb-file-cleanup, for one."""
+    for end in ("18-30-11.txt", "18-30-11_laplace.ipynb", "19-00-00.txt", "19-00-00_laplace.ipynb"):
+        put(tmp_path / f"Homework 1_bbstudent_attempt_2026-11-02-{end}")
+    put(tmp_path / "Homework 1_typist_attempt_2026-11-02-18-30-11.txt")
+    for day, minute in ((2, 126), (2, 1100), (1, 1159)):
+        put(
+            tmp_path
+            / f"397063-2557369 - Mary-Ann Smith - Sep {day}, 2026 {minute} PM"
+            / "laplace.ipynb"
+        )
+    put(tmp_path / "index.html")
+    said = found(tmp_path)
+    assert sorted(said) == ["Mary-Ann Smith", "bbstudent", "typist"]
+    assert "2026-11-02-19-00-00_laplace" in said["bbstudent"][0] and len(said["bbstudent"][1]) == 1
+    assert said["typist"] == (None, [submissions.TEXT])
+    (path,) = [p for s, p, _ in submissions.find(tmp_path, "laplace") if s == "Mary-Ann Smith"]
+    assert path.parent.name.endswith("Sep 2, 2026 1100 PM")
+
+
+def test_canvas_numbers_are_kept_and_texts_are_no_files(tmp_path):
+    put(tmp_path / "doejane_LATE_123_4567_laplace.ipynb")
+    put(tmp_path / "doejane_LATE_123_text.html")
+    put(tmp_path / "li_124_link.html")
+    put(tmp_path / "Jane Doe_1234_assignsubmission_file_" / "laplace.ipynb")
+    said = {entry[0]: entry[1:] for entry in submissions.numbered(tmp_path, "laplace")}
+    assert said["doejane"][0].suffix == ".ipynb" and said["doejane"][2] == "123"
+    assert said["li"] == (None, [submissions.TEXT], "124") and said["Jane Doe"][2] == ""
+
+
+def test_names_that_could_be_taken_for_each_other(tmp_path):
+    for name in ("ada", " ada", "ada ", "Ada", "M\udcfcller", "M\udcf6ller", "line\nbreak"):
+        put(tmp_path / f"{name}.ipynb")
+    said = found(tmp_path)
+    assert len(said) == 7 and {"Müller", "Möller", "line_break"} <= set(said)
+    assert len({files.folded(name) for name in said}) == 7
+    assert sum("3 submissions of ada" in flags for _, flags in said.values()) == 3
+
+
+@pytest.mark.parametrize("content, why", [
+    (b"%PDF-1.4", "a PDF"), (b"\n<!DOCTYPE html><p>Log in", "a web page"), (b"", "empty"),
+    (b'{"cells": [', "its end is missing"), (b"{\n<<<<<<< HEAD\n}", "two versions"),
+    (b'{"nbformat": 5, "nbformat_minor": 0, "cells": []}', "its format 5"),
+    (b" " * (50 * 2**20 + 1), "larger than 50 MB"), (b"[]", "not a notebook"),
+])  # fmt: skip
+def test_a_file_that_cannot_be_read_says_why(tmp_path, master, content, why):
+    (tmp_path / "ada.ipynb").write_bytes(content)
+    submission = reading.read("ada", tmp_path / "ada.ipynb", [], master)
+    assert why in submission.nothing and why in submission.flags[0]
+
+
+@pytest.mark.parametrize("reader", ["pandoc", "quarto", "marimo", "nomarker", "bare"])
+def test_no_header_chooses_the_reader(tmp_path, master, monkeypatch, reader):
+    """jupytext would start some of these, and other programs of the teacher's, to read a file."""
+
+    def start(*command, **_):
+        raise AssertionError(f"started: {command}")
+
+    monkeypatch.setattr("subprocess.Popen", start)
+    head = (
+        f"---\njupyter:\n  jupytext:\n    text_representation:\n      format_name: {reader}\n---\n"
+    )
+    script = "".join(f"# {line}\n" for line in head.splitlines())
+    for name, text in (("page.md", head + "```{code-cell}\nx = 5\n```\n"),
+                       ("script.py", script + "\n# %%\nx = 5\n")):  # fmt: skip
+        (tmp_path / name).write_text(text)
+        submission = reading.read("ada", tmp_path / name, [], master)
+        assert ("run", "x = 5") in submission.steps, submission.flags
+
+
 def test_other_formats_are_read(tmp_path, master):
     book = solved(master)
     nbformat.write(nbformat.from_dict(book), tmp_path / "plain.ipynb")
@@ -139,7 +209,7 @@ def test_formulas_of_model_answers_need_nothing_else(monkeypatch, tmp_path):
 def test_attached_pictures_are_checked():
     cell = {"attachments": {"a": {"image/png": "iVBO"}, "b": {"image/svg+xml": "PHN2Zz4="},
                             "c": {"image/png": '"><script>'}, "d": 5}}  # fmt: skip
-    assert reading.attached(cell) == ([("png", b"\x89PN")], 2)
+    assert opening.attached(cell) == ([("png", b"\x89PN")], 2)
 
 
 def test_similar_code_is_found_with_other_names():

@@ -111,8 +111,9 @@ def test_at_delta_0_the_largest_losses_add_up():
     equal(dp.calibrate(lambda e: dp.randomized_response(e).compose(7), 1.0, 0.0), 1 / 7, rtol=1e-12)
     sampled = dp.calibrate(lambda b: dp.subsample(dp.laplace(b), 0.1).compose(7), 1.0, 0.0)
     equal(sampled, 1 / np.log1p(np.expm1(1 / 7) / 0.1), rtol=1e-12)
-    steps = dp.calibrate(lambda k: dp.discrete_laplace(9.0).compose(k), 3.05, 0.0)
-    assert (steps, type(steps)) == (27, int)
+    steps = dp.calibrate(lambda k: dp.randomized_response(0.1).compose(k), 1.0, 0.0)
+    assert (steps, type(steps)) == (10, int)
+    assert dp.calibrate(lambda k: dp.randomized_response(0.1001).compose(k), 1.0, 0.0) == 9
 
 
 def test_whole_numbers_of_which_more_cost_less():

@@ -6,6 +6,7 @@ their own, made from tests/foreign.txt, by `make thorough`.
 
 import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -79,7 +80,8 @@ def test_printed_code_runs_and_its_numbers_come_out(code, request):
         python = request.getfixturevalue("elsewhere")
     asked = json.dumps({"code": code, "setup": setup})
     script = [python, "-W", "ignore", ROOT / "tests" / "printed.py"]
-    ran = subprocess.run(script, input=asked, capture_output=True, text=True, cwd=ROOT)
+    home = {**os.environ, "PYTHONPATH": str(ROOT)}  # dpnotes, beside the libraries of others
+    ran = subprocess.run(script, input=asked, capture_output=True, text=True, cwd=ROOT, env=home)
     assert not ran.returncode, ran.stderr[-1500:]
     faults, _ = json.loads(ran.stdout.splitlines()[-1])
     assert faults == []

@@ -19,8 +19,8 @@ import numpy as np
 from ...numerics import matrix_product
 from ...checks import (
     Array, ArrayLike, BelowOneNumber, Count, Distribution, Generator, Many,
-    OpenProbabilityNumber, Positive, PositiveNumber, RealNumber, Vector, also, array, checked,
-    count, count_up_to, probability, vector,
+    OpenProbabilityNumber, Positive, PositiveNumber, RealNumber, Unique, Vector, also, array,
+    checked, count, count_up_to, probability, vector,
 )  # fmt: skip
 from ..composition import round_epsilon
 
@@ -197,7 +197,7 @@ def weights_plan(
     )  # fmt: skip
 
 
-class MultiplicativeWeights:
+class MultiplicativeWeights(Unique):
     """Private multiplicative weights: answers queries one at a time, chosen as one likes.
 
     `weights` over the universe start uniform. A query whose answer they get wrong is answered with

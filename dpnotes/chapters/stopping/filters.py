@@ -23,7 +23,7 @@ from ...numerics import log_binomial, log_softmax, matrix_product, xlog1py, xlog
 from ...accountant import PrivacyLoss
 from ...accountant.law import Finite
 from ...checks import (
-    BelowOneNumber, Few, NonnegativeNumber, OpenProbabilityNumber, OrderNumber, checked,
+    BelowOneNumber, Few, NonnegativeNumber, OpenProbabilityNumber, OrderNumber, Unique, checked,
     nonnegative, number_within, refusal, scalar,
 )  # fmt: skip
 from ..gaussian import gaussian_sigma
@@ -33,13 +33,21 @@ FINE_ORDERS = 1 + np.geomspace(1e-3, 1e12, 15_001)
 Range = Annotated[float, number_within(1e-6, 500.0)]
 
 
-class _Budget:
-    """Spends `size`; subclasses say what a step costs."""
+class _Budget(Unique):
+    """Spends `size`; subclasses say what a step costs. A copy is the same budget. Pickling keeps
+    what was spent: to go on later, with one of the two."""
 
     cost: Callable
 
     def __init__(self, size):
         self._size, self._spent, self._lock = Fraction(size), Fraction(0), Lock()
+
+    def __getstate__(self):
+        with self._lock:
+            return {key: value for key, value in vars(self).items() if key != "_lock"}
+
+    def __setstate__(self, state):
+        vars(self).update(state, _lock=Lock())
 
     def allows(self, step: PrivacyLoss | Callable) -> bool:
         """Whether the budget pays for one more step: if True, the step has been charged and may be

@@ -1,0 +1,173 @@
+"""Which questions of a master accept what is no answer: nothing, constants, an argument, what the
+public tests showed.
+
+The tests run as in the grader, with the master's own functions behind them. Then what single calls
+give back is replaced. Calls are told apart by their arguments without the generator: a student's
+function can see nothing else.
+"""
+
+import inspect
+import pickle
+import warnings
+from itertools import count
+
+import numpy as np
+
+from . import judge, masters
+from .sandbox import Limits
+from .session import fresh
+from .wire import pack, unpack
+
+NOTHING = {
+    "nothing": None, "zero": 0.0, "one": 1.0, "no": False, "nan": np.nan, "inf": np.inf,
+    "an empty text": "", "an empty list": [], "an empty array": np.zeros(0),
+    "an empty column": np.zeros((0, 1)), "two empty arrays": (np.zeros(0), np.zeros(0)),
+}  # fmt: skip
+MOST = 500  # runs of the hidden tests of one question, in the search for several at once
+
+
+class Answers:
+    """In the place of a session: the master's answers, but where `instead` has something else."""
+
+    limits = Limits()
+
+    def __init__(self, master):
+        self.space, self.kept, self.seen = judge.namespace(master), {}, {}
+        self.instead = lambda call, asked: None
+        for cell in master.notebook.cells:
+            graded = masters.grading(cell)
+            answer = graded.get("solution") and cell.cell_type == "code"
+            if answer and not graded["grade_id"].endswith("-plot"):
+                exec(masters.solution(cell.source), self.space)
+
+    def begin_test(self):
+        pass
+
+    stop = begin_test
+
+    def look(self, names):
+        known = {name: self.space[name] for name in names if name in self.space}
+        values = {name: v for name, v in known.items() if not callable(v)}
+        return {name: {"function": True} for name in known} | {
+            name: {"value": pack(value)} for name, value in values.items()
+        }
+
+    def call(self, name, args, kwargs):
+        asked = inspect.signature(self.space[name]).bind(*fresh(args), **fresh(kwargs)).arguments
+        plain = {k: v for k, v in asked.items() if not isinstance(v, np.random.Generator)}
+        call = (name, pickle.dumps(plain))
+        self.seen.setdefault(call, plain)
+        other = self.instead(call, asked)
+        return unpack(pack(self.right(name, asked) if other is None else other()))
+
+    def right(self, name, asked):
+        key = pickle.dumps((name, asked))
+        if key not in self.kept:
+            try:
+                self.kept[key] = self.space[name](**pickle.loads(key)[1]), None
+            except Exception as error:
+                self.kept[key] = None, error
+        value, error = self.kept[key]
+        if error:
+            raise error
+        return value
+
+    def test(self, question, given, instead):
+        """(what the tests of a question say, the calls of the public ones, all calls)."""
+        self.seen, self.instead = {}, instead
+        space, message = judge.run_public_tests(self, question, given)
+        public = dict(self.seen)
+        if space is not None:
+            message = judge.run_hidden_tests(self, question, space)
+        return message, public, dict(self.seen)
+
+
+def candidates(answers, call, plain, public):
+    """{what it is: a function that makes it from the arguments} for one call."""
+    found = {what: lambda asked, v=value: v for what, value in NOTHING.items()}
+    for name, value in plain.items():
+        if not isinstance(value, str):
+            found[f"its argument {name}"] = lambda asked, name=name: asked[name]
+        if type(value) is int:
+            found[f"the numbers below {name}"] = lambda asked, name=name: np.arange(asked[name])
+    shown = [plain for (name, _), plain in public.items() if name == call[0]]
+    if shown and call not in public:
+        what = "the answer to a public test"
+        found[what] = lambda asked: answers.right(call[0], asked | shown[-1])
+    return found
+
+
+def near(value, right):
+    """Whether something is the right answer after all, nearly: a test may have a tolerance."""
+    try:
+        value, right = np.ravel(value), np.ravel(right)
+        return len(value) == len(right) and np.allclose(value, right, 0.25, 0.05)
+    except (TypeError, ValueError):
+        return False
+
+
+def alone(answers, question, given, own):
+    """What one call may give back, while all others are right."""
+    _, public, calls = answers.test(question, given, lambda *_: None)
+    for number, (call, plain) in enumerate(calls.items(), 1):
+        for what, make in (
+            candidates(answers, call, plain, public).items() if call[0] in own else ()
+        ):
+            if accepted(answers, question, given, call, make):
+                yield f"call {number}, of {call[0]}, may give back {what}"
+                break
+
+
+def accepted(answers, question, given, call, make):
+    """Whether all tests hold where one call gives back what is not nearly its right answer."""
+    wrong = []
+
+    def instead(other, asked):
+        if other != call:
+            return None
+        wrong.append(not near(make(asked), answers.right(call[0], asked)))
+        return lambda: make(asked)
+
+    return not answers.test(question, given, instead)[0] and any(wrong)
+
+
+def together(answers, question, given, own):
+    """What all calls of the hidden tests may give back, if there is such a thing."""
+    _, public, calls = answers.test(question, given, lambda *_: None)
+    chosen, order = {}, []  # call -> number of its candidate, in the order of the first asking
+
+    def instead(call, asked):
+        if call in public or call[0] not in own:
+            return None
+        if call not in chosen:
+            chosen[call] = 0
+            order.append(call)
+        made = list(candidates(answers, call, answers.seen[call], public).values())
+        return lambda: made[chosen[call]](asked)
+
+    for tried in count():
+        if not answers.test(question, given, instead)[0]:
+            if order:
+                yield "the hidden tests accept what is no answer: " + ", ".join(
+                    list(candidates(answers, c, calls[c], public))[chosen[c]] for c in order
+                )
+            return
+        while order and chosen[order[-1]] + 1 == len(
+            candidates(answers, order[-1], answers.seen[order[-1]], public)
+        ):
+            del chosen[order.pop()]
+        if not order or tried == MOST:
+            return
+        chosen[order[-1]] += 1
+
+
+def found(master):
+    """[(question, what its tests accept)]"""
+    answers, given, accepted = Answers(master), judge.namespace(master), []
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for q in (q for q in master.questions if not q.manual):
+            own = masters.bound(q.stub)
+            for search in (alone, together):
+                accepted += [(q.id, what) for what in search(answers, q, given, own)]
+    return accepted

@@ -1,0 +1,36 @@
+"""What a student reads about a test that failed."""
+
+import numpy as np
+
+from .session import SandboxEnded, StudentError
+
+
+def explain(error, calls):
+    """What a student reads about a public test that failed."""
+    if isinstance(error, StudentError):
+        return f"your code raised {error.name}: {error}"
+    if isinstance(error, SandboxEnded):
+        return f"your code {error}"
+    said = str(error)
+    if not isinstance(error, AssertionError):
+        said = f"your result could not be used ({type(error).__name__}: {error})"
+    return "\n".join([said, *(call_text(*call) for call in calls)])
+
+
+def call_text(name, args, kwargs, value):
+    """The last call of a student's function in a test, and what it returned."""
+    words = [brief(a) for a in args] + [f"{k}={brief(v)}" for k, v in kwargs.items()]
+    hint = " Did you forget `return`?" if value is None else ""
+    return f"The last call was {name}({', '.join(words)}); it returned {brief(value)}.{hint}"
+
+
+def brief(value):
+    """A value, or an exception's text, in at most 120 characters: this can't fail."""
+    try:
+        if isinstance(value, np.random.Generator):
+            return "a generator"
+        if isinstance(value, np.ndarray):
+            return np.array2string(value, threshold=6, edgeitems=2, precision=6)[:120]
+        return repr(value)[:120]
+    except Exception:  # a number with too many digits, a list that is too deep
+        return "something that can't be shown"
