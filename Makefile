@@ -58,8 +58,9 @@ help:
 $(INSTALLED): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
 	  { echo "Python 3.11 to 3.13 is needed: make PYTHON=/path/to/python3.12 ..."; exit 1; }
-	$(BIN)/pip --version 2>&1 | grep -qF "$(CURDIR)/.venv" || $(PYTHON) -m venv --clear .venv || \
+	{ test -e $@ && $(BIN)/pip --version 2>&1 | grep -qF "$(CURDIR)/.venv"; } || $(PYTHON) -m venv --clear .venv || \
 	  { echo "Python could not make .venv. On Debian and Ubuntu: apt install python3-venv"; exit 1; }
+	@rm -f $@  # what ends in between is made anew
 	{ $(PIP) uv==0.13.9 && $(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements.txt; } || \
 	  $(PIP) -r requirements.txt || \
 	  { echo "The requirements could not be installed. Is there network? Run this again."; exit 1; }
