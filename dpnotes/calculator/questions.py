@@ -30,7 +30,7 @@ from .theorems import table
 QUESTIONS = ("epsilon", "delta", "noise", "steps", "rate")
 LARGE_EPSILON = 10.0
 SHARP = 1e-6  # above this relative width an answer is an upper end and not the number
-MARGIN = 10  # delta is well below 1/n if it is at most 1/(MARGIN n)
+MARGIN = 100  # delta is well below 1/n if it is at most 1/(MARGIN n)
 AT_THE_ENDS = {  # of the range of delta: why nothing is calibrated there
     0: "at 0 Gaussian noise has no finite epsilon",
     1: "at 1 every mechanism meets the target",
@@ -298,9 +298,11 @@ def warnings(parts, epsilon, delta, people=None):
             f" {exp(min(epsilon, 700)):.2g}: as a promise that is next to nothing."
         )
     if people is not None and delta * people * MARGIN > 1:
-        text = f"δ is {delta * people:.2g} times 1/{people}. Choose a tenth of 1/{people} or less"
-        risk = ": as it is, one person's row could be published in full."
-        found.append(text + (risk if delta * people >= 1 else "."))
+        times, chance = digits(delta * people, 3, ceil), digits(min(1, delta * people), 2, ceil)
+        found.append(
+            f"δ is {times} times 1/{people}: somebody's row may be published in full with"
+            f" probability {chance}. Choose a hundredth of 1/{people} or less."
+        )
     applies = {
         "delta": people is None and delta > 1e-6,
         "poisson": sampled,
