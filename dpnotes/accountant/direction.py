@@ -82,7 +82,7 @@ class Direction:
         return self._curve(epsilon, EPS / 2)[2]
 
     def _curve(self, epsilon, least):
-        """(low, high) of delta(e), low of 1 - delta(e). Finite losses below ``least`` ask no line."""
+        """(low, high) of delta(e), low of 1 - delta(e). A tail below ``least`` asks no line."""
         ends = [self.surely_infinite, self.infinite + least, 1 - self.infinite - least]
         found = np.outer(ends, np.ones(len(epsilon)))
         if not self.disjoint:
