@@ -1,6 +1,6 @@
 """What the calculator says: numbers for people, warnings, the call to copy."""
 
-from math import exp, floor, inf, isfinite, log10
+from math import ceil, exp, floor, inf, isfinite, log10
 
 LARGE_EPSILON = 10.0
 MARGIN = 100  # delta is well below 1/n if it is at most 1/(MARGIN n)
