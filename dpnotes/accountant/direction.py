@@ -34,19 +34,19 @@ class Direction:
         self.parts, self._known = parts, None
         self.disjoint = any(step.infinite >= 1 for step, _ in parts)
         self.tilts = {} if self.disjoint else {side: Tilts(parts, side) for side in (1, -1)}
+        self.one = len(parts) == 1 and parts[0][1] == 1
         kept = -inf if self.disjoint else sum(k * log1p(-step.infinite) for step, k in parts)
-        self.infinite = 0.0 - expm1(kept)  # not -0.0
+        self.infinite = parts[0][0].infinite if self.one else 0.0 - expm1(kept)  # not -0.0
         self.surely_infinite = self.infinite * (self.infinite > LEAST)  # less may be cut-off noise
         tops = [] if self.disjoint else [k * step.top() for step, k in parts]
         self.top = sum(tops)  # the largest finite loss
-        one = len(parts) == 1 and parts[0][1] == 1
-        self.top_error = 0.0 if one or self.top == inf else 8 * EPS * sum(map(abs, tops))
+        self.top_error = 0.0 if self.one or self.top == inf else 8 * EPS * sum(map(abs, tops))
         self.log_top_chance = -inf if self.disjoint else self._log_top_chance()
-        self.written = self._written(one)
+        self.written = self._written()
 
-    def _written(self, one):
+    def _written(self):
         """The closed form of one step, or the sums of a few losses; or None."""
-        if one and isinstance(self.parts[0][0], CLOSED):
+        if self.one and isinstance(self.parts[0][0], CLOSED):
             return OneStep(self.parts[0][0])
         return Sums(self.parts) if is_short(self.parts) and not self.disjoint else None
 
@@ -82,8 +82,7 @@ class Direction:
         return self._curve(epsilon, EPS / 2)[2]
 
     def _curve(self, epsilon, least):
-        """(low, high) of delta(e) and a lower bound on 1 - delta(e). No line is asked where the
-        finite losses give at most ``least``."""
+        """(low, high) of delta(e), low of 1 - delta(e). A tail below ``least`` asks no line."""
         ends = [self.surely_infinite, self.infinite + least, 1 - self.infinite - least]
         found = np.outer(ends, np.ones(len(epsilon)))
         if not self.disjoint:
@@ -161,7 +160,8 @@ class Direction:
 
     def epsilon(self, delta):
         """(low, high) for an array of 0 <= delta <= 1."""
-        rest, room = delta - self.infinite, 4 * EPS * delta * (self.infinite > 0)  # its round-off
+        rounded = 4 * EPS * (self.infinite > 0 and not self.one)
+        rest, room = delta - self.infinite, delta * rounded
         at_top = np.abs(rest) <= room
         found = np.outer([0.0, self.top + self.top_error], np.ones(len(delta)))
         found[1, rest < -room] = inf
@@ -178,7 +178,7 @@ class Direction:
             found[0] = np.maximum(found[0], least)
         elif self.infinite == 0:
             found[0, at_top] = inf
-        found[1, at_top & (self.infinite > 0)] = inf  # delta may be less than that chance
+        found[1, at_top & (room > 0)] = inf  # delta may be less than that chance
         return np.maximum(found, np.maximum(found[0], 0.0))
 
     def _epsilons(self, delta, middle):

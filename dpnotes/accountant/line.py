@@ -34,7 +34,7 @@ from .law import EPS, Gaussian
 from .tilts import Tilts, cumulant, log_kernel
 
 TOLERANCE, ENOUGH = 1e-14, 1e-10  # relative errors: aliases and cut; the cut of a pinched line
-NODES = 20_000  # most nodes of a line
+NODES, FEW = 300_000, 20_000  # most nodes of a line; and where bands are tried in its place
 PINCHED = 60_000  # with a pinch
 ROOM, PINCHED_ROOM = 2.0, 100.0  # weight of all rounds that may go through a Fourier transform
 WORK = 1_000_000_000  # most products of a line
@@ -227,14 +227,14 @@ def line(tilts, start, pinched=True):
     c, period, rivals, value, variance = plan(tilts, start)
     if not np.isfinite(period):
         return None
-    grid = common_lattice(parts)
+    grid, nodes = common_lattice(parts), NODES if pinched else FEW
     if grid:
         count = ceil(period / grid[1])
-        if count <= NODES and _work(parts, c, 2 * pi / (count * grid[1]), count // 2 + 1) <= WORK:
+        if count <= nodes and _work(parts, c, 2 * pi / (count * grid[1]), count // 2 + 1) <= WORK:
             return _lattice_line(tilts, c, count | 1, rivals, grid)
     step = 2 * pi / period
     log_room = start[2] - (value - c * start[1]) + log(TOLERANCE)
-    height, log_cut = fall(parts, c, variance, log_room, NODES * step)
+    height, log_cut = fall(parts, c, variance, log_room, nodes * step)
     if height is not None:
         count = ceil(height / step) + 1
         if _work(parts, c, step, count) <= WORK:

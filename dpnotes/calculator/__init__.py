@@ -1,3 +1,4 @@
 """What the page calculator and ``python -m dpnotes`` share."""
 
-from .questions import QUESTIONS, answer, answers, curve, digits, rows
+from .questions import QUESTIONS, answer, answers, curve, rows
+from .wording import digits

@@ -1,6 +1,7 @@
 """Where a formula ends: caps, floors and empty cases that random instances don't meet, each with
 the value that is right there; and parts of algorithms, step by step."""
 
+from dataclasses import astuple, replace
 from fractions import Fraction
 
 import mpmath
@@ -40,7 +41,8 @@ VALUES = [  # a call, and what it gives
     (lambda: approximate_dp.conditioning_events([0.5, 0.5], [0.5, 0.5], 0.0, 0.3)[0], [0.35, 0.35]),
     (lambda: composition.answerable_queries(100.0, 1.0, 1e-6, each=lambda e, k, d: e / k), 17),
     (lambda: composition.answerable_queries(3.0, 1.0, 1e-6, each=lambda e, k, d: e / k), 1),
-    (lambda: query_release.sparse_rounds(1.0, 3)[:2], (6.0, 12.0)),  # no delta: basic composition
+    (lambda: query_release.sparse_rounds(1.0, 3).query_scale, 12.0),  # no delta: basic composition
+    (lambda: query_release.sparse_rounds(1.0, 3).threshold_scale, 6.0),
     (lambda: erm.objective_perturbation_delta(0.1, 1.0, excess=0.2), 1.0),
     (lambda: dp.randomized_response_estimate([1, 1, 0, 0], 0.3), 0.5),
     (lambda: composition.per_query_epsilon([0.0, 2.0], 1, 1.0), [0.0, 2.0]),  # 0/0 in the formula
@@ -61,7 +63,7 @@ VALUES = [  # a call, and what it gives
      [True] * 3),
     (lambda: dp.to_grid([10**400, None, 0.5], lower=-1.0, upper=1.0, grid=0.5), [2, -2, 1]),
     (lambda: dp.to_grid([0.2, None, 0.5], lower=-1.0, upper=1.0, grid=0.5), [0, -2, 1]),
-    (lambda: ONCE[:4], (2.0, 4.0, 2.0, 1)),
+    (lambda: astuple(ONCE)[:4], (2.0, 4.0, 2.0, 1)),
     (lambda: query_release.sparse_log_law(ONCE, [1.0, 2.0], [1, 1]), -INF),  # it had stopped
     (lambda: query_release.sparse_log_law(ONCE, [1.0, 2.0], [0, np.nan]), -INF),  # it had not
     (lambda: query_release.sparse_epsilon(SparseVector(2.0, 4.0, None, 3), 0.5), 1.0),
@@ -133,7 +135,7 @@ REFUSED = [  # a call, and how its error begins
     (lambda: query_release.sparse_log_law(SparseVector(2.0, 1.0), [0.0, -1e5], [0, 0]),
      "answers and threshold must lie within 10.5 noise"),
     # of a scale of -1 epsilon would be 0 or less: privacy for free
-    *((lambda c={name: value}: query_release.sparse_epsilon(FRESH._replace(**c)),
+    *((lambda c={name: value}: query_release.sparse_epsilon(replace(FRESH, **c)),
        f"noise.{name} must be") for name, values in (
         ("threshold_scale", (-1.0, 0.0, np.nan, INF, None, [1.0], "1")),
         ("query_scale", (-1.0, np.nan, INF, None, [1.0], "1")),
@@ -209,8 +211,8 @@ def test_a_row_that_is_no_float_moves_no_other_row():
 
 
 def test_the_law_of_one_report_in_closed_form():
-    a, (b1, b2) = 0.3, FRESH[:2]
-    kept = FRESH._replace(refresh_scale=None)
+    a, b1, b2 = 0.3, FRESH.threshold_scale, FRESH.query_scale
+    kept = replace(FRESH, refresh_scale=None)
     for report in (0, 1):  # the noise that is drawn anew is not that of the first round
         first, other = (query_release.sparse_log_law(n, [a], [report]) for n in (FRESH, kept))
         equal(first, other)
@@ -231,7 +233,7 @@ def test_the_law_of_many_equal_answers_is_a_beta_function():
     def check(noise, counts=few):
         for below, above in counts:
             found = query_release.sparse_log_law(
-                noise._replace(count=above + 1), np.full(below + above, 0.3),
+                replace(noise, count=above + 1), np.full(below + above, 0.3),
                 np.repeat([0, 1], (below, above)), 0.3,
             )  # fmt: skip
             exact = float(mpmath.log(mpmath.beta(below + 1, above + 1)))
@@ -263,8 +265,9 @@ def test_the_scales_of_the_six_algorithms_of_lyu_su_and_li():
     ]
     found = query_release.lyu_variants(epsilon, c, s).values()
     for one, known in zip(found, figure, strict=True):
-        assert (one[2] is None) == (known[2] is None)
-        equal(*(np.array([x or 0.0 for x in each], dtype=float) for each in (one, known)))
+        assert (one.refresh_scale is None) == (known[2] is None)
+        scales = (np.array([x or 0.0 for x in each], dtype=float) for each in (astuple(one), known))
+        equal(*scales)
 
 
 def test_bounds_of_an_event_that_is_always_and_never_seen():
