@@ -41,6 +41,7 @@ class Direction:
         tops = [] if self.disjoint else [k * step.top() for step, k in parts]
         self.top = sum(tops)  # the largest finite loss
         self.top_error = 0.0 if self.one or self.top == inf else 8 * EPS * sum(map(abs, tops))
+        self.low_top = self.top * (1 - 8 * EPS) - self.top_error  # that of one step is rounded, too
         self.log_top_chance = -inf if self.disjoint else self._log_top_chance()
         self.written = self._written()
 
@@ -97,8 +98,8 @@ class Direction:
 
     def _below_top(self, epsilon, found):
         """What the largest loss and its probability say of (low, high)."""
-        share = -np.expm1(np.minimum(epsilon - self.top + np.outer([1, -1], [self.top_error]), 0.0))
-        low, high = found
+        (low, high), tops = found, np.array([[self.low_top], [self.top + self.top_error]])
+        share = -np.expm1(np.minimum(epsilon - tops, 0.0))
         least = self.surely_infinite + exp(self.log_top_chance) * share[0] - LEAST
         most = self.infinite + share[1] + LEAST * (share[1] > 0)
         high = np.where(epsilon < self.top - self.top_error, np.minimum(high, most), most)
@@ -174,8 +175,9 @@ class Direction:
         if self.top < inf and self.surely_infinite == self.infinite:  # no noise was cut off
             share = np.exp(np.log(np.maximum(rest + room, 0.0)) - self.log_top_chance)
             share[delta == 0] = 0.0
-            least = self.top * (1 - 8 * EPS) - self.top_error  # a step's own loss is rounded, too
-            found[0] = np.maximum(found[0], least + np.log1p(-np.minimum(share, 1.0)) * (1 + 1e-9))
+            found[0] = np.maximum(
+                found[0], self.low_top + np.log1p(-share.clip(max=1)) * (1 + 1e-9)
+            )
         elif self.infinite == 0:
             found[0, at_top] = inf
         found[1, at_top & (room > 0)] = inf  # delta may be less than that chance
