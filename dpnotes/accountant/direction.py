@@ -174,10 +174,8 @@ class Direction:
             found[1, asked] = np.minimum(found[1, asked], most)
         if self.top < inf and self.surely_infinite == self.infinite:  # no noise was cut off
             share = np.exp(np.log(np.maximum(rest + room, 0.0)) - self.log_top_chance)
-            share[delta == 0] = 0.0
-            found[0] = np.maximum(
-                found[0], self.low_top + np.log1p(-share.clip(max=1)) * (1 + 1e-9)
-            )
+            share = np.where(delta == 0, 0.0, np.minimum(share, 1.0))
+            found[0] = np.maximum(found[0], self.low_top + np.log1p(-share) * (1 + 1e-9))
         elif self.infinite == 0:
             found[0, at_top] = inf
         found[1, at_top & (room > 0)] = inf  # delta may be less than that chance
