@@ -161,20 +161,20 @@ class Direction:
     def epsilon(self, delta):
         """(low, high) for an array of 0 <= delta <= 1."""
         rest, room = delta - self.infinite, 4 * EPS * delta * (self.infinite > 0 and not self.one)
-        at_top = np.abs(rest) <= room
-        found = np.outer([0.0, self.top + self.top_error], np.ones(len(delta)))
+        at_top, most = np.abs(rest) <= room, self.top + self.top_error
+        found = np.outer([0.0, most], np.ones(len(delta)))
         found[1, rest < -room] = inf
         found[0, delta < self.surely_infinite - room] = inf
         found[:, delta == 1] = 0.0
         asked = (rest > room) & (delta < 1)
         if asked.any():
             found[:, asked] = share_lines(delta[asked], self._epsilons)[:2]
-            found[1, asked] = np.minimum(found[1, asked], self.top + self.top_error)
+            found[1, asked] = np.minimum(found[1, asked], most)
         if self.top < inf and self.surely_infinite == self.infinite:  # no noise was cut off
             share = np.exp(np.log(np.maximum(rest + room, 0.0)) - self.log_top_chance)
             share[delta == 0] = 0.0
-            least = self.top - self.top_error + np.log1p(-np.minimum(share, 1.0)) * (1 + 1e-9)
-            found[0] = np.maximum(found[0], least)
+            least = self.top * (1 - 8 * EPS) - self.top_error  # a step's own loss is rounded, too
+            found[0] = np.maximum(found[0], least + np.log1p(-np.minimum(share, 1.0)) * (1 + 1e-9))
         elif self.infinite == 0:
             found[0, at_top] = inf
         found[1, at_top & (room > 0)] = inf  # delta may be less than that chance

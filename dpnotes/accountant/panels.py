@@ -11,8 +11,9 @@ sigmoid minus a line, or a sigmoid plus a constant, so g has at most two local m
 """
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from math import erf, exp, expm1, inf, log, pi, sqrt
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from math import erf, exp, expm1, inf, log, nextafter, pi, sqrt
 
 import numpy as np
 
@@ -44,9 +45,11 @@ class Laplace(Step):
     rate: float = 1.0
     side: int = 1
 
-    @property
+    @cached_property
     def end(self):
-        return 1 / self.scale
+        """1/scale, rounded up: the largest loss of a step is told as its epsilon."""
+        near = 1 / self.scale
+        return near if Fraction(near) * Fraction(self.scale) >= 1 else nextafter(near, inf)
 
     def flipped(self):
         return self if self.rate == 1 else replace(self, side=-self.side)
