@@ -151,6 +151,8 @@ def leaked_sources(site):
     if (site / "_sources").exists():
         yield "_sources/: the site publishes raw sources"
     for path in sorted(site.rglob("*")):
+        if path.parent.name == "_search":  # the pages again, without their code
+            continue
         published = path.suffix in {".html", ".md", ".ipynb", ".json", ".js", ".txt"}
         if published and "_static" not in path.parts:
             match = SECRETS.search(path.read_text(encoding="utf-8", errors="replace"))

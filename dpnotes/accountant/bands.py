@@ -238,13 +238,8 @@ class Bands:
     def __init__(self, parts):
         kinds = tuple((step, k) for step, k in parts if _sorts(step))
         others = tuple((step, k) for step, k in parts if not _sorts(step))
-        tops = [
-            min(
-                LARGEST,
-                float(RATIO * np.logaddexp(0, Cut(s.sigma, s.rate)._odds(1 + 13 * s.sigma))),
-            )
-            for s, _ in kinds
-        ]
+        far = [Cut(s.sigma, s.rate)._odds(1 + 13 * s.sigma) for s, _ in kinds]
+        tops = [min(LARGEST, float(RATIO * np.logaddexp(0, odds))) for odds in far]
         ends, least = [inf, max(tops)], min(step.rate for step, _ in kinds) / 3
         while ends[-1] > least:
             ends.append(ends[-1] / RATIO)
@@ -275,8 +270,11 @@ class Bands:
         return epsilon
 
     def lines(self, epsilon):
-        """A line for each term that matters at this e; the others are bounded."""
+        """A line for each term that matters at this e; the others are bounded. None for tails so
+        small that their tilts lead out of the windows."""
         log_tail, _, bounds = self.roughly(epsilon)
+        if log_tail < -92:  # 1e-40
+            return None
         lines, rest = [], []
         for tilts, most in zip(self.tilts, bounds, strict=True):
             start = tilts.saddle(epsilon=epsilon)[0], epsilon, log_tail

@@ -161,8 +161,7 @@ class Direction:
 
     def epsilon(self, delta):
         """(low, high) for an array of 0 <= delta <= 1."""
-        rounded = 4 * EPS * (self.infinite > 0 and not self.one)
-        rest, room = delta - self.infinite, delta * rounded
+        rest, room = delta - self.infinite, 4 * EPS * delta * (self.infinite > 0 and not self.one)
         at_top, most = np.abs(rest) <= room, self.top + self.top_error
         found = np.outer([0.0, most], np.ones(len(delta)))
         found[1, rest < -room] = inf
@@ -270,7 +269,8 @@ def solve(tail, target, start, side, middle, last):
         step = off / np.maximum(steep, 1e-300)
         moved, half = e + step, np.where(past < inf, (first + past) / 2, 4 * e + 1)
         inside = (moved > first) & (moved < past) & (steep > 0) & np.isfinite(moved)
-        done = (np.abs(step) <= 4 * EPS * e + 0.02 * error[left] / steep) & (steep > 0)
+        done = np.abs(step) <= 4 * EPS * e + 0.02 * error[left] / steep
+        done &= (steep > 0) & (error[left] < 1)
         done |= (past < inf) & (past - first <= 4 * EPS * past)
         epsilon[left] = np.where(done, e, np.where(inside, moved, half))
         left = left[~done]
@@ -282,8 +282,7 @@ def solve(tail, target, start, side, middle, last):
 
 
 def certain_end(tail, target, epsilon, slope, error, side, way):
-    """A point that is certainly beyond the root (way 1) or before it (-1), by the tail's bounds on
-    its error; infinity or 0 where none is found."""
+    """A point certainly beyond the root (way 1) or before it (-1); inf or 0 where none is found."""
     least = 1.1 * error / np.maximum(slope, 1e-300) + 8 * EPS * np.abs(epsilon) + 1e-300
     pad = np.where(epsilon > 0, least, 0.0)
     for _ in range(60):
