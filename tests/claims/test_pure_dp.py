@@ -71,6 +71,13 @@ def test_all_events_and_single_outcomes_give_the_same_epsilon(rng):
     check(dp.max_divergence, 0.1)
     must_fail(check, dp.kl, 0.0)
     must_fail(check, lambda p, q: 0.99 * dp.max_divergence(p, q), 0.0)
+    rows = [0, 1, 1]
+    outputs = np.bincount(rows).size
+    slip(
+        "T-def-pure-dp",
+        f"the histogram of {len(rows)} rows in {outputs} bins has outputs in R^{outputs}, not in"
+        f" R^{len(rows)}",
+    )
 
 
 def name_and_shame(rows):

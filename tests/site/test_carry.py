@@ -184,7 +184,8 @@ def test_every_chapter_has_a_deck_with_its_statements(book, decks):
         name = volume.has_class("proof")
         stated = page.article.xpath(f".//div[{name}]/@id")
         shown = made[page.key].xpath(f"//div[{name}]/@id")
-        assert stated and shown == stated, page.name
+        assert shown == stated, page.name
+        assert stated or page.name == "calculator", f"{page.name} states nothing"
     index = html.parse(str(folder / "index.html")).getroot()
     assert [f"{key}.html" for key in made] == index.xpath("//li/a/@href")
 
