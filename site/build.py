@@ -99,6 +99,10 @@ def write_assignments(root):
     folder = os.environ.get("ASSIGNMENTS") or last or "assignments"
     print(f"Assignments: the masters in {folder}")
     masters = sorted((root / folder).glob("*.md"))
+    if not masters:
+        if folder != "assignments":
+            sys.exit(f"ASSIGNMENTS: there is no master in {folder}")
+        return  # a book without assignments
     makers = [*masters, *(root / "assignments" / "grader").glob("*.py")]
     newest = max(path.stat().st_mtime for path in makers)
     old = not stamp.exists() or stamp.stat().st_mtime < newest
