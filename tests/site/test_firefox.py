@@ -62,11 +62,14 @@ class Firefox:
         return json.loads(done["result"]["value"])
 
     def wait(self, expression):
-        """Until it is true, what it is."""
-        return self.evaluate(
-            f"new Promise((done) => {{ const look = () => {{ const found = {expression};"
-            " found ? done(found) : setTimeout(look, 100); }; look(); })"
-        )
+        """Until it is true, what it is. Asked again and again from outside: a promise in the page
+        would be lost with an error of the expression."""
+        asked = f"(() => {{ try {{ return {expression}; }} catch {{ return null; }} }})()"
+        for _ in range(900):
+            if found := self.evaluate(asked):
+                return found
+            time.sleep(0.1)
+        raise AssertionError(f"{expression} did not come true")
 
     def end(self):
         self.socket.close()
