@@ -14,9 +14,11 @@ from pathlib import Path
 
 import pytest
 import websocket
-from test_run import Server
+from test_run import server as served
 
-from machine import FOR_PYTHON, need_python_in_pages
+from machine import FOR_PYTHON
+
+server = served
 
 HEAD = "document.querySelector('h1').textContent"
 
@@ -75,14 +77,6 @@ class Firefox:
         self.socket.close()
         self.process.terminate()
         self.process.wait()
-
-
-@pytest.fixture(scope="module")
-def server():
-    need_python_in_pages()
-    server = Server()
-    yield server
-    server.end()
 
 
 @pytest.fixture(scope="module")
