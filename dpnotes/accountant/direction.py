@@ -126,7 +126,7 @@ class Direction:
             answer[0] = np.maximum(answer[0], 1 - self._chernoff(-1, epsilon) - EPS)
             answer[1] = np.minimum(answer[1], self.chernoff_delta(epsilon))
         if limit == 0:  # a new line
-            limit = max(SHARP, WORSE * min(float(error[middle]), TRUSTED))
+            limit = _limit(error[middle])
             known = side, tail, WORSE * error[middle], epsilon[middle]
             self._known = known if tail is not None else None
         return error <= limit, answer
@@ -200,7 +200,7 @@ class Direction:
             if error[middle] < FAIR or off < 0.3 or self.written:
                 break
             start = tilts.saddle(epsilon=near)[0], near, log_tail
-        good = error <= max(SHARP, WORSE * min(error[middle], TRUSTED))
+        good = error <= _limit(error[middle])
         good[middle] = True
         if tail is not None:
             rounding = 4 * EPS * (np.abs(target) + (self.infinite + delta) / rest)[good]
@@ -227,6 +227,12 @@ class Direction:
         if any(step.log_at_top() + c * step.top() - step.cumulant(c)[0] > -50 for step in cut):
             return inf
         return cumulant(self.parts, c)[0] / c
+
+
+def _limit(error):
+    """The largest error of a neighbour that a line serves. A line that errs by more than TRUSTED
+    says nothing, also about neighbours for which another one may be sharp."""
+    return max(SHARP, WORSE * error) if error < TRUSTED / WORSE else SHARP
 
 
 def share_lines(queries, answers):
