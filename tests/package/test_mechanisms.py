@@ -13,7 +13,7 @@ import dpnotes as dp
 from dpnotes import integer_noise
 from dpnotes.calculator.runs import MECHANISMS
 from evidence import must_fail
-from ledger import claims
+from pages.ledger import claims
 
 ALARM, DRAWS = 1e-7, 100_000
 

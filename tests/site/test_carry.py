@@ -15,12 +15,9 @@ from lxml import html
 from sphinx.application import Sphinx
 from sphinx.util import docutils
 
-import ledger
-import pdf
-import slides
-import status
-import volume
+from carry import pdf, slides, volume
 from machine import SITE, new_tab
+from pages import ledger, status
 
 PRINTED = ("intro", "jumps")
 SCREEN = {"width": 1280, "height": 720}

@@ -11,7 +11,7 @@ import urllib.request
 
 import pytest
 
-import lab
+from carry import lab
 from machine import ROOT, new_tab
 
 

@@ -23,11 +23,11 @@ import pytest
 import test_calculator
 from test_site import AXE, NAMES, WIDE, Watched, lighten, violations
 
-import guards
-import offline
 from calculator import query_of
+from checks import guards
 from dpnotes import calculator
 from machine import FOR_PYTHON, ROOT, SITE, Quiet, need_python_in_pages
+from run import offline
 
 EXECUTED = SITE.parent / "jupyter_execute"
 PAGES = sorted(

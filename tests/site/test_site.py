@@ -11,8 +11,8 @@ import re
 import pypdf
 import pytest
 
-import runtime
 from machine import PATIENCE, ROOT, SITE, need_python_in_pages
+from run import runtime
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 360, "height": 780}
