@@ -16,10 +16,11 @@ from math import exp, expm1, inf, log, log1p
 import numpy as np
 
 from .bands import GOOD, bands_of
+from .kinds import KINDS
 from .law import EPS
 from .line import line
 from .tilts import Tilts, cumulant
-from .written import CLOSED, OneStep, Sums, is_short
+from .written import OneStep, Sums, is_short
 
 SHARP, WORSE = 1e-12, 10.0  # a line serves below SHARP, or below WORSE times the middle's error
 TRUSTED = 0.5  # above this error Chernoff's bounds are asked, too
@@ -47,7 +48,7 @@ class Direction:
 
     def _written(self):
         """The closed form of one step, or the sums of a few losses; or None."""
-        if self.one and isinstance(self.parts[0][0], CLOSED):
+        if self.one and KINDS[type(self.parts[0][0])].log_delta:
             return OneStep(self.parts[0][0])
         return Sums(self.parts) if is_short(self.parts) and not self.disjoint else None
 
