@@ -657,8 +657,11 @@ def test_a_page_and_its_scripts_are_of_one_version_also_on_a_slow_line(browser, 
     )
     publish(tmp_path / "fall", "two")
     Slow.slow = {"part.js"}
-    tab.goto(f"{address}/fall/index.html", wait_until="load")
-    assert tab.title() == "two two"
+    titles = []
+    while titles[-1:] != ["two two"]:  # on a busy machine the page itself may come late
+        tab.goto(f"{address}/fall/index.html", wait_until="load")
+        titles.append(tab.title())
+        assert titles[-1] in ("one one", "two two") and len(titles) < 6
     Slow.slow = {"index.html", "part.js"}
     tab.goto(f"{address}/spring/index.html", wait_until="load")
     assert tab.title() == "one one"
