@@ -48,8 +48,8 @@ class Direction:
 
     def _written(self):
         """The closed form of one step, or the sums of a few losses; or None."""
-        if self.one and KINDS[type(self.parts[0][0])].log_delta:
-            return OneStep(self.parts[0][0])
+        if self.one and (curve := KINDS[type(self.parts[0][0])].curve):
+            return OneStep(self.parts[0][0], curve)
         return Sums(self.parts) if is_short(self.parts) and not self.disjoint else None
 
     def _log_top_chance(self):

@@ -97,19 +97,27 @@ def _refused(step, _):
     raise ValueError(f"loss must not be sampled under substitution already, got {step!r}")
 
 
+class Curve(NamedTuple):
+    """log delta of one step on all of the data, in closed form."""
+
+    log_delta: Callable  # of a size and of epsilon >= 0
+    size: Callable  # of a step
+    power: int  # losses are of size^power
+
+
 class Kind(NamedTuple):
-    """A kind of step; all but the first only where its curve can be written down."""
+    """What is known of a kind of step."""
 
     sampled: Callable  # of a step and a rate: the step on a Poisson sample of the data
-    log_delta: Callable | None = None  # of a size and of epsilon >= 0, without sampling
-    size: Callable | None = None  # of a step
-    power: int = 1  # losses are of size^power
+    curve: Curve | None = None  # if it is written down
 
 
 KINDS = {
     Finite: Kind(_sampled_finite),
-    Gaussian: Kind(_sampled_gaussian, gaussian_log_delta, lambda step: step.mu, 2),
-    SampledGaussian: Kind(_sampled_again, gaussian_log_delta, lambda step: 1 / step.sigma, 2),
-    Symmetrised: Kind(_refused, gaussian_log_delta, lambda step: 1 / step.sigma, 2),
-    Laplace: Kind(_sampled_again, laplace_log_delta, lambda step: step.end),
+    Gaussian: Kind(_sampled_gaussian, Curve(gaussian_log_delta, lambda step: step.mu, 2)),
+    SampledGaussian: Kind(
+        _sampled_again, Curve(gaussian_log_delta, lambda step: 1 / step.sigma, 2)
+    ),
+    Symmetrised: Kind(_refused, Curve(gaussian_log_delta, lambda step: 1 / step.sigma, 2)),
+    Laplace: Kind(_sampled_again, Curve(laplace_log_delta, lambda step: step.end, 1)),
 }

@@ -15,7 +15,6 @@ from math import comb, log, prod
 
 import numpy as np
 
-from .kinds import KINDS
 from .law import BLOCK, EPS, Finite
 from .sampled_gaussian import inverse_mixed_loss
 
@@ -26,11 +25,10 @@ ROUNDING = 1e-14  # of log delta, in units of 1 + abs(log delta); 1.5e-15 was se
 class OneStep:
     """The tail of a single step, with the interface of a ``line.Line``."""
 
-    def __init__(self, step):
-        kind = KINDS[type(step)]
-        size = kind.size(step)
-        self.rate, self.side, self.unit = step.rate, step.side, size**kind.power
-        self._unsampled = partial(kind.log_delta, size)
+    def __init__(self, step, curve):
+        size = curve.size(step)
+        self.rate, self.side, self.unit = step.rate, step.side, size**curve.power
+        self._unsampled = partial(curve.log_delta, size)
         self.step_size = 1e-6 * size  # of epsilon, for slopes
 
     def log_delta(self, epsilon):

@@ -13,6 +13,7 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.errors import ExtensionError
 
+from pages.notebook import cells_of
 from surroundings import ROOT
 
 HERE = Path(__file__).resolve().parent
@@ -40,7 +41,7 @@ def written(notebook):
 
 def pairs(doctree, notebook):
     """(what the page shows, the notebook's cell) for code cells and for answers in words."""
-    shown = [n for n in doctree.findall(nodes.container) if n.get("nb_element") == "cell_code"]
+    shown = cells_of(doctree)
     blank = [
         n
         for n in doctree.findall(nodes.paragraph)

@@ -338,7 +338,7 @@ def test_words_in_view_and_folded_are_told_apart():
 def test_the_repository_is_spoken_of_where_there_is_one(tmp_path, address):
     text = "# A\n\n:::{repository}\n[Tell us](repository:/issues).\n:::\n"
     (tmp_path / "index.md").write_text(text)
-    options = {"extensions": ["myst_parser", "turn"], "repository": address}
+    options = {"extensions": ["myst_parser", "pages.turn"], "repository": address}
     options["myst_enable_extensions"] = ["colon_fence"]
     with docutils.docutils_namespace():
         app = Sphinx(tmp_path, None, tmp_path / "out", tmp_path / "trees", "html", options,
