@@ -59,10 +59,10 @@ def tied(row):
     parts of p - e^epsilon q by half of that. Cells hide no more than 0.004 of these curves.
     """
     width = np.sqrt(2 * (np.log(60 / ALARM) + (len(CELLS) + 1) * np.log(2)) / DRAWS)
-    many = "sensitivity" in inspect.signature(row.loss).parameters
-    for noise, sensitivity in itertools.product((1.0, 2.5), (1, 2) if many else (1,)):
+    takes = ["sensitivity" in inspect.signature(f).parameters for f in (row.loss, row.sampler)]
+    for noise, sensitivity in itertools.product((1.0, 2.5), (1, 2) if any(takes) else (1,)):
         q, p = (shares(row, noise, sensitivity, value) for value in (0, sensitivity))
-        step = row.loss(noise, sensitivity) if many else row.loss(noise)
+        step = row.loss(noise, sensitivity) if takes[0] else row.loss(noise)
         for epsilon in (0.0, 0.3, 0.6):
             seen = np.maximum(p - np.exp(epsilon) * q, 0).sum()
             assert abs(seen - step.delta(epsilon)) <= width * (1 + np.exp(epsilon)) / 2 + 0.004
