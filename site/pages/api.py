@@ -1,5 +1,5 @@
 """The page "API": every public name with its plain signature, what its parameters may be, and where
-it is proved. All of it is read from the package; names in code on other pages lead to it.
+it is proved. All of it is read from the package; names in text and cells of other pages lead to it.
 """
 
 import inspect
@@ -17,6 +17,9 @@ import dpnotes as dp
 from pages.ledger import chapters, claims, label
 
 PAGE = "chapters/api"
+CALL = re.compile(
+    r'<span class="n">(\w+)</span><span class="o">\.</span><span class="n">(\w+)</span>'
+)
 PLACE = "% every public name"  # in the page: where the list comes
 MEMBERS = ["   :members:", "   :inherited-members: tuple"]
 WITH_ID = re.compile(r"\b[A-Z]-[\w.-]*\w")
@@ -173,8 +176,25 @@ class LinkNames(SphinxPostTransform):
                 link += code
 
 
+def linked(body, address):
+    """A page whose cells lead there, at the first use of each public name."""
+    left = dict(places())
+
+    def link(call):
+        anchor = left.pop(f"{call[1]}.{call[2]}", None)
+        return f'<a href="{address}#{anchor}">{call[0]}</a>' if anchor else call[0]
+
+    return CALL.sub(link, body)
+
+
+def link_cells(app, pagename, templatename, context, doctree):
+    if doctree is not None and pagename != PAGE and PAGE in app.env.all_docs:
+        context["body"] = linked(context["body"], context["pathto"](PAGE))
+
+
 def setup(app):
     app.setup_extension("sphinx.ext.autodoc")
+    app.connect("html-page-context", link_cells)
     app.connect("source-read", write_list)
     app.connect("autodoc-process-signature", plain_signature)
     app.connect("autodoc-process-docstring", described)
