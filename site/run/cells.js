@@ -12,7 +12,7 @@ const bars = [...document.querySelectorAll(".run-bar")];
 let python = null; // the module python.js, once asked for
 // all cells of the page in order, hidden ones too: {source, mark, imports, lacks, number, bar}
 let cells = null;
-let clock = 0; // counts runs, so that a cell knows whether one above it has changed since
+let clock = Date.now(); // counts runs: did a cell above change since? Kept figures have lower ones
 let queue = Promise.resolve();
 let generation = 0; // of the variables: a stop or reset begins a new one
 let warmed = false; // is the rest on its way?
