@@ -78,7 +78,7 @@ def plain_signature(app, what, name, thing, options, shown, returns):
     return str(inspect.Signature(bare)), "" if returns == "_empty" else returns
 
 
-def described(app, what, name, thing, options, lines):
+def describe(app, what, name, thing, options, lines):
     """Docstrings are plain text with `code`: nothing else in them is markup."""
     ids = {claim["id"] for claim in claims()}
 
@@ -132,7 +132,7 @@ def _allowed(hint):
     return ""
 
 
-def skipped(app, what, name, thing, skip, options):
+def skip_aliases(app, what, name, thing, skip, options):
     """Fields of named tuples, of which Python says nothing but their numbers."""
     return True if (inspect.getdoc(thing) or "").startswith("Alias for field") else None
 
@@ -176,7 +176,7 @@ class LinkNames(SphinxPostTransform):
                 link += code
 
 
-def linked(body, address):
+def link_first_calls(body, address):
     """A page whose cells lead there, at the first use of each public name."""
     left = dict(places())
 
@@ -189,7 +189,7 @@ def linked(body, address):
 
 def link_cells(app, pagename, templatename, context, doctree):
     if doctree is not None and pagename != PAGE and PAGE in app.env.all_docs:
-        context["body"] = linked(context["body"], context["pathto"](PAGE))
+        context["body"] = link_first_calls(context["body"], context["pathto"](PAGE))
 
 
 def setup(app):
@@ -197,8 +197,8 @@ def setup(app):
     app.connect("html-page-context", link_cells)
     app.connect("source-read", write_list)
     app.connect("autodoc-process-signature", plain_signature)
-    app.connect("autodoc-process-docstring", described)
-    app.connect("autodoc-skip-member", skipped)
+    app.connect("autodoc-process-docstring", describe)
+    app.connect("autodoc-skip-member", skip_aliases)
     app.connect("doctree-read", short_names)
     app.add_post_transform(LinkNames)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -24,7 +24,7 @@ def test_the_first_call_of_a_name_leads_to_the_page():
     called = '<span class="n">{}</span><span class="o">.</span><span class="n">{}</span>'.format
     known, unknown = called("composition", "advanced"), called("ax", "plot")
     link = f'<a href="api.html#dpnotes.chapters.composition.advanced">{known}</a>'
-    assert api.linked(known + unknown + known, "api.html") == link + unknown + known
+    assert api.link_first_calls(known + unknown + known, "api.html") == link + unknown + known
 
 
 def test_the_page_lists_what_a_room_offers():
