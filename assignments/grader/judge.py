@@ -252,7 +252,7 @@ def grade_submission(master, entry, limits, launcher, gallery=None):
         with alarm(limits.read_seconds):
             submission = reading.read(*entry, master)
     except Late:
-        submission = reading.unreadable(*entry, "it takes too long to read")
+        submission = reading.unreadable(*entry, reading.ENDLESS)
     tests = [q.id for q in master.questions if not q.manual]
     failed, helped, log, late = dict.fromkeys(tests, submission.nothing), [], [], False
     if any(step == "run" for step, _ in submission.steps):

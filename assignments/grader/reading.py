@@ -19,6 +19,7 @@ LOOK_AT = re.compile(
 SAMPLERS = re.compile(r"\.((?:standard_)?(?:exponential|gamma)|laplace|gumbel|rvs)\(")
 PATCHED = re.compile(r"(np|numpy|scipy|stats|plt|builtins|sys|os|dp|dpnotes)\b")
 DRAWS = re.compile(r"\b(plt|ax|axes|fig|figure)\.")  # there, a look at the package is welcome
+ENDLESS = "it takes too much time or memory to read"  # which of them first, is chance
 JUPYTER = re.compile(r"^(\s*)[%!].*$", re.M)  # lines for Jupyter alone
 NOT_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)
 
@@ -92,8 +93,8 @@ def read(student, path, flags, master):
     submission = Submission(student, path, flags=list(flags))
     try:
         cells, plots_found = parse(path) if path else ([], [])
-    except Late:
-        return unreadable(student, path, flags, "it takes too long to read")
+    except (Late, MemoryError):
+        return unreadable(student, path, flags, ENDLESS)
     except Unreadable as error:
         return unreadable(student, path, flags, error)
     except Exception as error:  # any file can be handed in
