@@ -26,13 +26,15 @@ import numpy as np
 from ..numerics import expm1_complex, log1p_complex, log_ndtr
 from .law import EPS, Rule, Step
 from .line import TOLERANCE, SumOfLines, line
-from .sampled_gaussian import WIDE, SampledGaussian
+from .sampled_gaussian import SampledGaussian
 from .tilts import Tilts
 
 WIDTH, RATIO, LARGEST = 0.12, 4.0, 0.5  # of a threshold; of two neighbours; the first at most
 REAL = 0.05  # spacing of u where y = 0
 ANGLES = np.array([0.74, 0.6, 0.48, 0.37, 0.27, 0.18, 0.1, 0.04])[:, None]
-OUT = 40.0  # s_tau is exp(-13,000) at OUT tau
+LEFT_OUT, EMPTY = 75.0, 200.0  # -log of the terms that a line leaves out; of as good as nothing
+NOTHING = -690.0  # the least log J/a
+KINDS = 20  # of steps, at most
 GOOD = 1e-11  # relative error above which bands are tried
 
 
@@ -60,88 +62,96 @@ class Cut(SampledGaussian):
     angles = ANGLES
 
     def tilt_limit(self):
+        return self._limit[0]
+
+    def _digits(self):
+        """Rounds raise a to a power, but J only once."""
+        return 40.0 if self.lower else super()._digits()
+
+    @cached_property
+    def _limit(self):
+        """The largest real tilt that has fallen at both ends of the window, and the mesh on which
+        the sums of all up to it are right; or at which the law has less than e^-EMPTY."""
         far = min(30 + 35 * self.sigma, 600) / self.tau
-        return super().tilt_limit() if self.tau == inf else far
+        c = super().tilt_limit() if self.tau == inf else far
+        _, loss, log_p, weight, _ = self._coarse
+        usual = self._real_spacing(c)
+        for _ in range(60):
+            spacing, terms = self._spacing_of_strip(c, 0.0), log_p + weight + c * loss
+            fallen = terms[[0, -1]].max() < terms.max() - self._digits()
+            if (fallen and spacing >= usual / 4) or terms.max() < -EMPTY:
+                break
+            c /= 1.25
+        return c, min(usual, max(spacing, usual / 4))
 
     def _odds(self, x):
         """log of the odds that the row was taken; lam is log(1 + e^it)."""
         return (x - 0.5) / self.sigma**2 + log(self.rate) - log1p(-self.rate)
 
-    def _ends(self, x):
-        """For both thresholds, ``_shares``."""
-        lam = np.logaddexp(0.0, self._odds(x))
-        return *_shares(lam, self.tau), *_shares(lam, self.lower)
-
-    def _window(self, c):
-        """For all tilts that are served: up to OUT tau, or as far as large losses may be tilted,
-        which are a small share of the whole step."""
-        if self.tau == inf:
-            first, last = super()._window(c)
-            return first, max(last, 1 + 40 * self.sigma, c + 15 * self.sigma)
-        far = min(OUT * self.tau, 700.0)
-        last = log(expm1(far)) - log(self.rate) + log1p(-self.rate)
-        return self._all[0], min(0.5 + self.sigma**2 * last, self._all[1])
-
-    @property
-    def _all(self):
-        return -WIDE * self.sigma, 1 + 40 * self.sigma
+    def _far_window(self, _c):
+        return -14 * self.sigma, 1 + 40 * self.sigma
 
     def _real_spacing(self, _c):
         return min(REAL, 0.3 / self.sigma) * self.sigma**2
 
-    def _log_weight(self, x):
+    def _window(self, c):
+        """Where the terms of this tilt are more than e^-LEFT_OUT of the largest one."""
+        x, loss, log_p, weight, _ = self._coarse
+        terms = log_p + weight + c * loss
+        inside = x[terms > terms.max() - LEFT_OUT]
+        return inside[0], inside[-1]
+
+    @cached_property
+    def _coarse(self):
+        return self._mesh(self._real_spacing(0.0))
+
+    def _mesh(self, spacing):
+        """x, loss, log p, log of the weight, and of what it leaves of 1."""
+        x, loss, log_p = self._nodes(self._far_window(0.0), spacing)
+        return x, loss, log_p, *self._log_weights(x)
+
+    def _log_weights(self, x):
         """log of the weight, and of 1 less it."""
-        low, above, least, beyond = self._ends(x)
+        lam = np.logaddexp(0.0, self._odds(x))
+        (low, above), (least, beyond) = _shares(lam, self.tau), _shares(lam, self.lower)
         near = beyond + np.log(-np.expm1(above - beyond))
         weight = np.where(beyond < low, near, low + np.log(-np.expm1(least - low)))
         return weight, np.logaddexp(above, least)
 
+    def _log_weight(self, _x):
+        return self._coarse[3]
+
+    def _lift(self, _x):
+        return self._lifted
+
+    @cached_property
+    def _lifted(self):
+        """As for the whole step, with the bounds on the weight."""
+        x = self._coarse[0]
+        grown, phase, cost = super()._lift(x)
+        lam = np.maximum(np.logaddexp(0.0, self._odds(x)) + grown, 1e-300) + 1j * phase
+        (low, above), (least, beyond) = _shares(lam, self.tau), _shares(lam, self.lower)
+        most = np.minimum(np.logaddexp(low, least), np.logaddexp(above, beyond))
+        return grown, phase, cost + most
+
     @lru_cache(maxsize=4)  # noqa: B019
     def rule(self, c, band):
-        if not band and self.tau < inf:
+        """With what is left out of the mass of both laws."""
+        if not band:
             return self._still
-        return self._weighed(self._window(c), self._spacing(c, band))
+        x, loss, log_p = self._nodes(self._window(c), self._spacing(c, band))
+        return Rule(loss, log_p + self._log_weights(x)[0])
 
     @cached_property
     def _still(self):
-        """The rule of all real tilts that are served."""
-        return self._weighed(self._all, self._real_spacing(0.0))
-
-    def _weighed(self, window, spacing):
-        """The rule on a mesh, and what is left out of the mass of both laws."""
-        x, loss, log_p = self._nodes(window, spacing)
-        weight, left = self._log_weight(x)
+        _, loss, log_p, weight, left = self._mesh(self._limit[1])
         out = np.exp(log_p + left)
         return Rule(loss, log_p + weight, float(out.sum()), gap=float(out @ np.expm1(-loss)))
-
-    @lru_cache(maxsize=4)  # noqa: B019
-    def _log_size(self, c):
-        """As for the whole step, with the bounds on the weight."""
-        x, loss, log_p = self._nodes(self._window(c), self._real_spacing(c))
-        odds = self._odds(x)
-        share, turned = np.exp(-np.logaddexp(0.0, -odds)), 2 * np.sin(ANGLES / 2) ** 2
-        grown = 0.5 * np.log1p(-2 * turned * share * (1 - share))
-        phase = np.arctan2(share * np.sin(ANGLES), 1 - turned * share)
-        lam = np.maximum(np.logaddexp(0.0, odds) + grown, 1e-300) + 1j * phase
-        (low, above), (least, beyond) = _shares(lam, self.tau), _shares(lam, self.lower)
-        weight = np.minimum(np.logaddexp(low, least), np.logaddexp(above, beyond))
-        terms = log_p + c * loss
-        exponents = terms + self._power(c) * grown + 0.5 * (self.sigma * ANGLES) ** 2 + weight
-        terms = terms + self._log_weight(x)[0]
-        exponents -= terms.max() + log(np.exp(terms - terms.max()).sum())
-
-        def log_size(y):
-            found = exponents - y * phase
-            top = found.max(axis=1)
-            return top + np.log(np.exp(found - top[:, None]).sum(axis=1))
-
-        return log_size
 
 
 @dataclass(frozen=True)
 class Band(Step):
-    """All rounds of sampled Gaussian steps whose largest loss is in one band, as one step; of all
-    that is below ``tau`` if ``lower`` is 0."""
+    """All rounds of sampled Gaussian steps whose largest loss is in one band, as one step."""
 
     parts: tuple
     tau: float
@@ -156,7 +166,7 @@ class Band(Step):
     rounds = property(lambda self: sum(k for _, k in self.parts))
 
     def tilt_limit(self):
-        return min(a.tilt_limit() for _, a, _, _ in self.cuts)
+        return min(cut.tilt_limit() for _, *cuts in self.cuts for cut in cuts)
 
     def spread(self):
         return 40 / self.tilt_limit()
@@ -166,7 +176,7 @@ class Band(Step):
         whole, d, d1, d2 = np.zeros((3, len(c))), 0.0, 0.0, 0.0
         for k, a, _, j in self.cuts:
             one, part = a.table(c), j.table(c)
-            ratio = np.exp(np.minimum(part[0] - one[0], -EPS))
+            ratio = np.exp(np.clip(part[0] - one[0], NOTHING, -EPS))
             odds = ratio / (1 - ratio)
             mean, variance = (part - one)[1:]
             whole += k * one
@@ -180,33 +190,34 @@ class Band(Step):
     def cumulant(self, c):
         whole = d = off = noise = 0.0
         for k, a, _, j in self.cuts:
-            (one, slip), (part, other) = a.cumulant(c), j.cumulant(c)
-            ratio = exp(min(part - one, -EPS))
+            one, slip = a.cumulant(c)
+            ratio, error = _share(a, j, c)
             whole, noise, d = whole + k * one, noise + k * slip, d + k * log1p(-ratio)
-            off += k * ratio / (1 - ratio) * (slip + other + 4 * EPS)
+            off += k * ratio / (1 - ratio) * error
         return whole + log(-expm1(d)), noise + off / max(expm1(min(-d, 700.0)), 1e-300) + 4 * EPS
 
     def along(self, c, h, count, _room=0.0):
         whole, d, still = np.zeros(count, complex), np.zeros(count, complex), 0.0
-        noise, off = np.zeros(count), np.zeros(count)
+        noise, off, first = np.zeros(count), np.zeros(count), 0.0
         for k, a, _, j in self.cuts:
             (one, slip), (part, other) = a.along(c, h, count), j.along(c, h, count)
-            start = min(j.cumulant(c)[0] - a.cumulant(c)[0], -EPS)
-            ratio = np.exp(start + part - one)
+            start, error = _share(a, j, c)
+            ratio = start * np.exp(part - one)
             whole, d = whole + k * one, d + k * log1p_complex(-ratio)
-            still, noise = still + k * log1p(-exp(start)), noise + k * slip
-            size = np.exp(start + np.maximum(part.real, -700.0) - one.real)
-            off += k * size / np.maximum(abs(1 - ratio), EPS) * (slip + other + 8 * EPS)
+            still, noise = still + k * log1p(-start), noise + k * slip
+            size = start * np.exp(np.maximum(part.real, -700.0) - one.real)
+            off += k * size / np.maximum(abs(1 - ratio), EPS) * (slip + other + error + 8 * EPS)
+            first += k * start / (1 - start) * error
         up = d.real > 0  # there abs(b) > abs(a)
         rise = np.where(up, 1.0, -1.0) * expm1_complex(np.where(up, -d, d))
         rise = np.where(abs(rise) > 1e-200, rise, 1e-200)
         value = whole + np.where(up, d, 0.0) + np.log(rise) - log(-expm1(still))
         value[0] = 0.0
         off *= np.maximum(np.exp(np.where(up, 0.0, d.real)), EPS) / abs(rise)
-        return value, noise + off + 8 * EPS
+        return value, noise + off + first / expm1(min(-still, 700.0)) + 8 * EPS
 
     def falls(self, c):
-        shares = [j.cumulant(c)[0] - a.cumulant(c)[0] for _, a, _, j in self.cuts]
+        shares = np.log([_share(a, j, c)[0] for _, a, _, j in self.cuts])
         below = [b.cumulant(c)[0] - a.cumulant(c)[0] for _, a, b, _ in self.cuts]
         found = [[step.falls(c) for step in steps] for _, *steps in self.cuts]
         rounds = np.array([k for k, *_ in self.cuts])
@@ -225,11 +236,25 @@ class Band(Step):
         return sum(step.work(c, h, count, 0.0) for _, a, _, j in self.cuts for step in (a, j))
 
 
+def _share(a, j, c):
+    """J/a at the tilt c, less than 1, and its relative round-off."""
+    (one, slip), (part, other) = a.cumulant(c), j.cumulant(c)
+    return exp(min(max(part - one, NOTHING), -EPS)), slip + other + 4 * EPS
+
+
 def _cut(step, tau, lower):
     """The step with the weight s_tau - s_lower; itself, if that is 1."""
     if tau == inf and not lower:
         return step
     return Cut(step.sigma, step.rate, step.side, tau, lower)
+
+
+def _thresholds(step):
+    """The largest threshold: RATIO times what nobody loses in one round, or LARGEST; and a bound on
+    the least. Both are well within the window."""
+    odds = Cut(step.sigma, step.rate)._odds(1 + step.sigma * np.array([-8, 13, 28]))
+    first, usual, last = np.logaddexp(0, odds).tolist()
+    return min(LARGEST, RATIO * usual, last), max(step.rate / 12, first)
 
 
 class Bands:
@@ -238,10 +263,9 @@ class Bands:
     def __init__(self, parts):
         kinds = tuple((step, k) for step, k in parts if _sorts(step))
         others = tuple((step, k) for step, k in parts if not _sorts(step))
-        far = [Cut(s.sigma, s.rate)._odds(1 + 13 * s.sigma) for s, _ in kinds]
-        tops = [min(LARGEST, float(RATIO * np.logaddexp(0, odds))) for odds in far]
-        ends, least = [inf, max(tops)], min(step.rate for step, _ in kinds) / 3
-        while ends[-1] > least:
+        tops, least = zip(*(_thresholds(step) for step, _ in kinds), strict=True)
+        ends = [inf, max(tops)]
+        while ends[-1] > RATIO * min(least):
             ends.append(ends[-1] / RATIO)
         bands = [Band(kinds, *pair) for pair in pairwise(ends)]
         rest = tuple((_cut(step, ends[-1], 0.0), k) for step, k in kinds)
@@ -286,9 +310,11 @@ class Bands:
 
 @lru_cache(maxsize=8)
 def bands_of(parts):
-    """Those of a composition, or None if it has no step that can be sorted by its losses."""
+    """Those of a composition, or None if it has no step that can be sorted by its losses, or so
+    many kinds that their tables would fill the memory."""
     kinds = [step for step, _ in parts if _sorts(step)]
-    return Bands(parts) if kinds and min(step.sigma for step in kinds) >= 0.1 else None
+    served = 0 < len(kinds) <= KINDS and min(step.sigma for step in kinds) >= 0.1
+    return Bands(parts) if served else None
 
 
 def _sorts(step):

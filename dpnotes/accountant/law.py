@@ -24,6 +24,7 @@ import numpy as np
 from ..numerics import log1p_complex, mean_excess
 
 EPS = 2.0**-52
+TERM = 16  # EPS of a term: its own, those of its exponent, and of a sum of thousands
 LIGHT = 1e-40  # outcomes of less than this share of the largest tilted one are left out of a line
 BLOCK = 1_000_000  # entries of the largest matrix that is held at once
 FEW, MOST = 300_000, 900_000  # nodes times losses that need no transform; losses of a line
@@ -115,7 +116,7 @@ class Step:
         return self
 
     def top(self):
-        """The largest finite loss."""
+        """The largest finite loss, rounded up."""
         return inf
 
     def log_at_top(self):
@@ -153,7 +154,7 @@ class Step:
         in L cancel in ``first``, before anything is rounded."""
         loss, log_p, infinite, lost, gap = self.rule(c, 0.0)
         gap = lost - infinite if gap is None else gap
-        tilted, sizes = c * loss, 8 + abs(log_p)
+        tilted, sizes = c * loss, TERM + abs(log_p)
         exponents = log_p + tilted
         top = float(exponents.max())
         terms, first = mean_excess(log_p, tilted), mean_excess(log_p, -loss)
@@ -163,7 +164,7 @@ class Step:
             mass = float(terms.sum())
             return top + float(np.log(mass)), EPS * float(terms @ (sizes + abs(tilted))) / mass
         noise = terms @ (sizes + abs(tilted)) + abs(c) * (first @ (sizes + abs(loss)))
-        noise = float(noise) + 8 * abs(rise) + 64 * (abs(c * gap) + infinite)
+        noise = float(noise) + TERM * abs(rise) + 64 * (abs(c * gap) + infinite)
         return float(np.log1p(rise)), EPS * noise / (1 + rise)
 
     def work(self, c, h, count, room):
@@ -184,7 +185,7 @@ class Step:
         weights = np.exp(terms - terms.max())
         heavy = weights > LIGHT
         loss, weights = loss[heavy], weights[heavy] / weights.sum()
-        sizes = weights * (8 + abs(log_p[heavy]) + abs(c * loss))
+        sizes = weights * (TERM + abs(log_p[heavy]) + abs(c * loss))
         value, moved = phase_sums(weights, loss, h, count, room)
         value = log1p_complex(value)
         y = h * np.arange(count)

@@ -38,6 +38,7 @@ NODES, FEW = 300_000, 20_000  # most nodes of a line; and where bands are tried 
 PINCHED = 60_000  # with a pinch
 ROOM, PINCHED_ROOM = 2.0, 100.0  # weight of all rounds that may go through a Fourier transform
 WORK = 1_000_000_000  # most products of a line
+SAMPLE = 100  # steps that guess a height
 HEIGHTS = 1.15 ** np.arange(200)
 
 
@@ -207,17 +208,24 @@ def plan(tilts, start):
 def fall(parts, c, variance, log_room, most):
     """The least height, of a grid, from which on the cut is at most e^log_room, and log of the cut
     there; or (None, None)."""
-    falls = [(k, step.falls(c)) for step, k in parts]
     heights = 5 / sqrt(variance + 1 / c**2) * HEIGHTS
+    last = int(np.searchsorted(heights, most)) - 1
+    some = parts[:: 1 + len(parts) // SAMPLE]  # of very many steps; what it says is then checked
+    falls = [(k * len(parts) / len(some), step.falls(c)) for step, k in some]
 
-    def bound(n):
+    def about(n):
         return sum(k * f(float(heights[n])) for k, f in falls) - log(pi * heights[n])
 
-    last = int(np.searchsorted(heights, most)) - 1
-    if last < 0 or bound(last) > log_room:
-        return None, None
-    n = bisect_left(range(last), True, key=lambda n: bound(n) <= log_room)
-    return float(heights[n]), bound(n)
+    def bound(n):
+        if len(some) == len(parts):
+            return about(n)
+        return sum(k * step.falls(c)(float(heights[n])) for step, k in parts) - log(pi * heights[n])
+
+    n = bisect_left(range(last), True, key=lambda n: about(n) <= log_room) if last >= 0 else 0
+    for at in range(n, last + 1):
+        if (found := bound(at)) <= log_room:
+            return float(heights[at]), found
+    return None, None
 
 
 def line(tilts, start, pinched=True):

@@ -15,8 +15,8 @@ import numpy as np
 
 from ..checks import Count, Distribution, NonnegativeNumber, PositiveNumber, ProbabilityNumber
 from ..checks import checked, within
-from ..numerics import log_ratio
-from .law import Finite, Gaussian
+from ..numerics import log_ratio, quotient
+from .law import EPS, Finite, Gaussian
 from .panels import Laplace, Symmetrised
 from .privacy_loss import NOTHING, PrivacyLoss
 from .sampled_gaussian import SampledGaussian, mixed_loss
@@ -85,6 +85,8 @@ def discrete_laplace(scale: PositiveNumber, sensitivity: Count = 1) -> PrivacyLo
     log_top = -log1p(exp(-1 / scale))
     log_p = np.concatenate([[log_top - sensitivity / scale], log_step, [log_top]])
     loss = (2 * np.arange(sensitivity + 1.0) - sensitivity) / scale
+    loss[-1] = quotient(sensitivity, scale, np.inf)
+    loss[0] = -loss[-1]
     return PrivacyLoss([(Finite(tuple(loss.tolist()), tuple(log_p.tolist())), 1)])
 
 
@@ -113,9 +115,10 @@ def discrete_gaussian(sigma: PositiveNumber, sensitivity: Count = 1) -> PrivacyL
 
 
 def _relative(name, noise, sensitivity, low, high):
-    """The noise in units of the sensitivity, within what is served."""
+    """The noise in units of the sensitivity, within what is served, rounded down."""
     name = name if sensitivity == 1 else f"{name} / sensitivity"
-    return within(name, noise / sensitivity, low, high)
+    within(name, noise / sensitivity, low, high)
+    return quotient(noise, sensitivity, 0.0)
 
 
 @checked
@@ -138,9 +141,12 @@ def finite(p: Distribution, q: Distribution) -> PrivacyLoss:
 
 
 def _finite(loss, log_p, infinite, lost):
-    """A Finite step with equal losses merged and in ascending order."""
+    """A Finite step with equal losses merged and in ascending order. The round-off of the largest
+    loss, and of the least one, which is that of the other direction, goes outwards."""
     order = np.argsort(loss, kind="stable")
     values, first = np.unique(loss[order], return_index=True)
+    values[:1] -= 4 * EPS * np.abs(values[:1])
+    values[-1:] += 4 * EPS * np.abs(values[-1:])
     merged = np.logaddexp.reduceat(log_p[order], first) if first.size else log_p
     return Finite(tuple(values.tolist()), tuple(merged.tolist()), float(infinite), float(lost))
 
