@@ -29,7 +29,6 @@ LIGHT = 1e-40  # outcomes of less than this share of the largest tilted one are 
 BLOCK = 1_000_000  # entries of the largest matrix that is held at once
 FEW, MOST = 300_000, 900_000  # nodes times losses that need no transform; losses of a line
 TERMS, FOURIER = 22, 128  # of its series; its round-off in EPS, more than 5 (4 + log2 of 2^20)
-LONG = 4000  # with more losses than this, K is computed for one tilt at a time
 
 
 class Rule(NamedTuple):
@@ -130,8 +129,8 @@ class Step:
     def table(self, c):
         """K, K' and K'' at an array of tilts c >= -1, to 1e-15 and 1e-13 of themselves."""
         rule = self.rule(float(c.max()), 0.0)
-        if len(c) > 1 and len(rule.loss) > LONG:
-            return np.concatenate([self.table(one) for one in c[:, None]], axis=1)
+        if len(c) > 1 and len(rule.loss) * len(c) > BLOCK // 4:
+            return np.concatenate([self.table(half) for half in np.array_split(c, 2)], axis=1)
         terms = rule.log_p + np.multiply.outer(c, rule.loss)
         top = terms.max(axis=1)
         weights = np.exp(terms - top[:, None])
