@@ -84,7 +84,9 @@ class PrivacyLoss:
 
     @checked
     def delta_interval(self, epsilon: Nonnegative) -> tuple[float | Array, float | Array]:
-        """(low, high) around delta(epsilon), under the error model of ``dpnotes.accountant``."""
+        """(low, high) around delta(epsilon), under the error model of ``dpnotes.accountant``. Where
+        sampling is rare it may be wide for delta below 1e-40, or for more than 20 kinds of steps.
+        """
         return self._worse("delta", epsilon)
 
     @overload
@@ -109,7 +111,8 @@ class PrivacyLoss:
 
     @checked
     def epsilon_interval(self, delta: Probability) -> tuple[float | Array, float | Array]:
-        """(low, high) around epsilon(delta), under the error model of ``dpnotes.accountant``."""
+        """(low, high) around epsilon(delta), under the error model of ``dpnotes.accountant``; wide
+        where ``delta_interval`` is."""
         return self._worse("epsilon", delta)
 
     def _worse(self, answer, queries):
