@@ -20,6 +20,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONWARNINGS PYTHONOPTIMIZE PYTHO
 # The tests start Python hundreds of times: it must not compile the package each time.
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONUTF8 = 1
+SITE = PYTHONPATH=site $(BIN)/python -m
 
 GRADER = $(BIN)/python -m assignments.grader
 
@@ -81,18 +82,18 @@ serve: $(BUILT)
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
 
 offline-zip: $(BUILT)
-	$(BIN)/python site/offline.py _build/html _build/dpnotes-offline.zip
+	$(SITE) run.offline _build/html _build/dpnotes-offline.zip
 
 lab: $(INSTALLED)
-	$(BIN)/python site/lab.py notebooks $(FLAGS)
+	$(SITE) carry.lab notebooks $(FLAGS)
 
 .PHONY: pdf slides
 
 pdf: $(BUILT)
-	$(BIN)/python site/pdf.py
+	$(SITE) carry.pdf
 
 slides: $(BUILT)
-	$(BIN)/python site/slides.py
+	$(SITE) carry.slides
 
 # tests/claims ran when the book was built, from the same sources
 test: MARKED = not thorough
@@ -153,7 +154,7 @@ newest:
 
 .PHONY: picture
 picture: $(BUILT)
-	$(BIN)/python site/picture.py
+	$(SITE) carry.picture
 
 clean:
 	rm -rf _build

@@ -18,13 +18,12 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path += [str(ROOT / "tests"), str(ROOT / "site")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "site")]  # `run` is not bench/run.py here
 
-import bytecode  # noqa: E402
 import machine  # noqa: E402
-import pdf  # noqa: E402
-import runtime  # noqa: E402
+from carry import pdf  # noqa: E402
 from machine import SITE  # noqa: E402
+from run import bytecode, runtime  # noqa: E402
 
 PAGES, ROUNDS, READING = ("intro", "pure-dp"), 3, 8  # seconds between two pages
 RESULT = ".run-output .output, .run-note:has-text('no output')"

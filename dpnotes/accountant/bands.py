@@ -29,7 +29,7 @@ from .sampled_gaussian import SampledGaussian
 from .tilts import TOLERANCE, Tilts
 
 NOTHING = -690.0  # the least log J/a
-KINDS = 20  # of steps, at most
+MOST_KINDS = 20  # of steps, at most
 GOOD = 1e-11  # relative error above which bands are tried
 
 
@@ -182,7 +182,7 @@ def bands_of(parts):
     """Those of a composition, or None if it has no step that can be sorted by its losses, or so
     many kinds that their tables would fill the memory."""
     kinds = [step for step, _ in parts if _sorts(step)]
-    served = 0 < len(kinds) <= KINDS and min(step.sigma for step in kinds) >= 0.1
+    served = 0 < len(kinds) <= MOST_KINDS and min(step.sigma for step in kinds) >= 0.1
     return Bands(parts) if served else None
 
 

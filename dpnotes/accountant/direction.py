@@ -16,10 +16,11 @@ from math import exp, expm1, inf, log, log1p
 import numpy as np
 
 from .bands import GOOD, bands_of
+from .kinds import KINDS
 from .law import EPS
 from .line import line
 from .tilts import Tilts, renyi
-from .written import CLOSED, OneStep, Sums, is_short
+from .written import OneStep, Sums, is_short
 
 SHARP, WORSE = 1e-12, 10.0  # a line serves below SHARP, or below WORSE times the middle's error
 TRUSTED = 0.5  # above this error Chernoff's bounds are asked, too
@@ -47,8 +48,8 @@ class Direction:
 
     def _written(self):
         """The closed form of one step, or the sums of a few losses; or None."""
-        if self.one and isinstance(self.parts[0][0], CLOSED):
-            return OneStep(self.parts[0][0])
+        if self.one and (curve := KINDS[type(self.parts[0][0])].curve):
+            return OneStep(self.parts[0][0], curve)
         return Sums(self.parts) if is_short(self.parts) and not self.disjoint else None
 
     def _log_top_chance(self):
@@ -61,12 +62,12 @@ class Direction:
 
     def roughly(self, epsilon):
         """log delta(e), by the saddle point, or of one large loss if a row is seldom taken."""
-        place = np.array([epsilon])
         if self.infinite or self.written or epsilon >= self.top:
-            return float(np.log(copy(self).delta(place)[1, 0]))
-        if self.top == inf and sum(k * getattr(s, "rate", inf) for s, k in self.parts) <= 1:
-            alone = [log(k) + OneStep(step).log_delta(place) for step, k in self.parts]
-            return min(float(np.logaddexp.reduce(alone)[0]), 0.0)
+            return float(np.log(copy(self).delta(np.array([epsilon]))[1, 0]))
+        if self.top == inf and sum(k * step.rate for step, k in self.parts) <= 1:
+            ones = [(OneStep(step, KINDS[type(step)].curve), k) for step, k in self.parts]
+            alone = [log(k) + one.log_delta(np.array([epsilon]))[0] for one, k in ones]
+            return min(float(np.logaddexp.reduce(alone)), 0.0)
         return min(self.tilts[1].saddle(epsilon=epsilon)[2], 0.0)
 
     def chernoff_delta(self, epsilon):

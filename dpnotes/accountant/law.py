@@ -199,6 +199,7 @@ class Gaussian(Step):
     compose to one with the sum of mu^2."""
 
     mu: float
+    rate, side = 1.0, 1  # on all of the data, p against q
 
     def tilt_limit(self):
         return 40 / self.mu
@@ -234,6 +235,7 @@ class Finite(Step):
     log_p: tuple
     infinite: float = 0.0
     lost: float = 0.0
+    rate, side = 1.0, 1  # a sample of it is another Finite
 
     def __hash__(self):
         return self._hash

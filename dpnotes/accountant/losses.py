@@ -8,7 +8,6 @@ b/s. All return a :class:`dpnotes.PrivacyLoss`.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import ceil, exp, fsum, log1p
 
 import numpy as np
@@ -16,10 +15,10 @@ import numpy as np
 from ..checks import Count, Distribution, NonnegativeNumber, PositiveNumber, ProbabilityNumber
 from ..checks import checked, within
 from ..numerics import log_ratio, quotient
-from .law import EPS, Finite, Gaussian
-from .panels import Laplace, Symmetrised
+from .kinds import KINDS, finite_step, substituted_gaussian
+from .law import Finite, Gaussian
+from .panels import Laplace
 from .privacy_loss import NOTHING, PrivacyLoss
-from .sampled_gaussian import SampledGaussian, mixed_loss
 
 REACH = 38.4  # standard deviations of discrete Gaussian noise: exp(-REACH^2/2) is 1e-320
 
@@ -111,7 +110,8 @@ def discrete_gaussian(sigma: PositiveNumber, sensitivity: Count = 1) -> PrivacyL
     z = np.arange(-most - sensitivity, most + 1.0)  # the noise, if the row is there
     log_norm = np.log(np.exp(-0.5 * (np.arange(-most, most + 1.0) / sigma) ** 2).sum())
     loss = sensitivity * (2 * z + sensitivity) / (2 * sigma**2)
-    return PrivacyLoss([(_finite(loss, -0.5 * (z / sigma) ** 2 - log_norm, beyond, beyond), 1)])
+    step = finite_step(loss, -0.5 * (z / sigma) ** 2 - log_norm, beyond, beyond)
+    return PrivacyLoss([(step, 1)])
 
 
 def _relative(name, noise, sensitivity, low, high):
@@ -137,18 +137,8 @@ def finite(p: Distribution, q: Distribution) -> PrivacyLoss:
     both = (p > 0) & (q > 0)
     loss = log_ratio(p[both], q[both]) - log1p(excess / fsum(q))  # of p/sum p and q/sum q
     infinite, lost = fsum(p[q == 0]) / mass, fsum(q[p == 0]) / fsum(q)
-    return PrivacyLoss([(_finite(loss, np.log(p[both]) - log1p(mass - 1), infinite, lost), 1)])
-
-
-def _finite(loss, log_p, infinite, lost):
-    """A Finite step with equal losses merged and in ascending order. The round-off of the largest
-    loss, and of the least one, which is that of the other direction, goes outwards."""
-    order = np.argsort(loss, kind="stable")
-    values, first = np.unique(loss[order], return_index=True)
-    values[:1] -= 4 * EPS * np.abs(values[:1])
-    values[-1:] += 4 * EPS * np.abs(values[-1:])
-    merged = np.logaddexp.reduceat(log_p[order], first) if first.size else log_p
-    return Finite(tuple(values.tolist()), tuple(merged.tolist()), float(infinite), float(lost))
+    step = finite_step(loss, np.log(p[both]) - log1p(mass - 1), infinite, lost)
+    return PrivacyLoss([(step, 1)])
 
 
 @checked
@@ -169,11 +159,11 @@ def subsample(loss: PrivacyLoss, rate: ProbabilityNumber) -> PrivacyLoss:
     >>> round(dp.subsample(dp.gaussian(1.0), rate=0.01).compose(1000).epsilon(1e-6), 4)
     2.1245
     """
-    return _on_a_sample(loss, rate, _sampled)
+    return _on_a_sample(loss, rate, lambda step, rate: KINDS[type(step)].sampled(step, rate))
 
 
-def _on_a_sample(loss, rate, pair):
-    """One step with ``pair`` applied to its laws, unless the rate is 0 or 1."""
+def _on_a_sample(loss, rate, sampled):
+    """What ``sampled`` makes of one step, unless the rate is 0 or 1."""
     if len(loss._parts) != 1 or loss._parts[0][1] != 1:
         raise ValueError(f"loss must be one step (subsample, then compose), got {loss!r}")
     step = loss._parts[0][0]
@@ -181,30 +171,8 @@ def _on_a_sample(loss, rate, pair):
         return loss
     if rate == 0:
         return PrivacyLoss([(NOTHING, 1)])
-    within("rate", rate * getattr(step, "rate", 1.0), 1e-10, 1.0)
-    if isinstance(step, Gaussian):
-        within("sigma of loss", 1 / step.mu, 0.01 * (1 - 1e-12), 1e4 * (1 + 1e-12))
-    return PrivacyLoss([(pair(step, rate), 1)])
-
-
-def _sampled(step, rate):
-    if isinstance(step, Symmetrised):
-        raise ValueError(f"loss must not be sampled under substitution already, got {step!r}")
-    if isinstance(step, Gaussian):
-        return SampledGaussian(1 / step.mu, rate)
-    if isinstance(step, (SampledGaussian, Laplace)):
-        return replace(step, rate=step.rate * rate)
-    return _sampled_finite(step, rate)
-
-
-def _sampled_finite(step, rate):
-    """The mixture of both laws against q."""
-    (loss, log_p), log_rest = step.arrays, log1p(-rate)
-    log_p = np.logaddexp(np.log(rate) + log_p, log_rest + log_p - loss)
-    loss = mixed_loss(loss, rate)
-    if step.lost:  # where p vanishes the mixture has (1 - rate) q
-        loss, log_p = np.append(loss, log_rest), np.append(log_p, log_rest + np.log(step.lost))
-    return _finite(loss, log_p, rate * step.infinite, 0.0)
+    within("rate", rate * step.rate, 1e-10, 1.0)
+    return PrivacyLoss([(sampled(step, rate), 1)])
 
 
 @checked
@@ -225,4 +193,4 @@ def subsample_substitution(loss: PrivacyLoss, rate: ProbabilityNumber) -> Privac
     """
     if not loss.gaussian_mu:
         raise ValueError(f"loss must be a step of Gaussian noise, got {loss!r}")
-    return _on_a_sample(loss, rate, lambda step, rate: Symmetrised(1 / step.mu, rate))
+    return _on_a_sample(loss, rate, substituted_gaussian)

@@ -1,7 +1,7 @@
 """Curves that are written down: of a single step, and of a few losses.
 
-The curve delta_0 of one step is a closed form. With the rate r (Balle, Barthe and Gaboardi 2018,
-Theorem 2), for epsilon >= 0:
+The curve delta_0 of one step is a closed form (``kinds``). With the rate r (Balle, Barthe and
+Gaboardi 2018, Theorem 2), for epsilon >= 0:
 
     mixture against q:   r delta_0(log(1 + (e^epsilon - 1)/r)), also under substitution;
     q against mixture:   b delta_0(epsilon + log(r/b)), b = 1 - e^epsilon (1 - r), or 0 if b <= 0.
@@ -11,82 +11,31 @@ interface of a ``line.Line``.
 """
 
 from functools import partial
-from math import comb, log, pi, prod, sqrt
+from math import comb, log, prod
 
 import numpy as np
 
-from ..numerics import erfcx, legendre, ndtr
-from .law import BLOCK, EPS, Finite, Gaussian
-from .panels import Laplace, Symmetrised
-from .sampled_gaussian import SampledGaussian, inverse_mixed_loss
+from .law import BLOCK, EPS, Finite
+from .sampled_gaussian import inverse_mixed_loss
 
 MOST_OF_ONE, MOST = 60, 2_000  # most rounds or losses of one step, and most sums of all steps
 ROUNDING = 1e-14  # of log delta, in units of 1 + abs(log delta); 1.5e-15 was seen in 20,000 draws
-SHORT = 0.3  # a shift mu, up to which the two terms of Phi(a) - e^epsilon Phi(a - mu) cancel
-
-
-def gaussian_log_delta(mu, epsilon):
-    """log delta of N(mu, 1) against N(0, 1), for arrays (Balle and Wang 2018, eq. 6).
-
-    delta = Phi(a) - e^epsilon Phi(a - mu), a = mu/2 - epsilon/mu. With R = Phi/phi this is
-    phi(a) (R(a) - R(a - mu)); for a short shift it is an integral of positive terms.
-    """
-    mu, epsilon = np.broadcast_arrays(np.asarray(mu, float), np.asarray(epsilon, float))
-    with np.errstate(over="ignore", divide="ignore", under="ignore", invalid="ignore"):
-        a = np.maximum(mu / 2 - epsilon / mu, -1e150)
-        log_phi = -a * a / 2
-        below = np.minimum(a, 0.0)
-        ratios = erfcx(-below / sqrt(2)) - erfcx((mu - below) / sqrt(2))
-        far = log_phi + np.log(ratios / 2)
-        near = np.log(ndtr(a) - np.exp(log_phi) * erfcx((mu - np.minimum(a, mu)) / sqrt(2)) / 2)
-        value = np.where(a > 0, near, far)
-        if (short := mu < SHORT).any():
-            integral = _short_shift(mu[short], a[short])
-            value[short] = log_phi[short] - log(2 * pi) / 2 + np.log(integral)
-    return np.where(np.isnan(value), np.where(a > 0, 0.0, -np.inf), value)
-
-
-def _short_shift(mu, a):
-    """int_0^inf (1 - exp(-mu v)) exp(a v - v^2/2) dv, by Gauss-Legendre on four panels."""
-    a = np.maximum(a, -1e140)
-    root = np.sqrt(a * a + 84)
-    top = np.where(a > 0, a + root, 84 / (root - np.minimum(a, 0.0)))[:, None, None]
-    nodes, weights = legendre()
-    v = top * (np.arange(4.0)[:, None] + 0.5 * (1 + nodes)) / 4
-    mu, a = mu[:, None, None], a[:, None, None]
-    values = -np.expm1(-mu * v) * np.exp(v * (a - v / 2))
-    return (top[:, 0, 0] / 8) * (values @ weights).sum(axis=1)
-
-
-def laplace_log_delta(end, epsilon):
-    """log delta of Laplace noise whose largest loss is `end`: 1 - exp((epsilon - end)/2), or 0."""
-    return np.log(-np.expm1(np.minimum((epsilon - end) / 2, 0.0)))
-
-
-# a kind: log delta without sampling, of a size and of epsilon; that size; losses are of size^power
-CURVES = {
-    Gaussian: (gaussian_log_delta, lambda step: step.mu, 2),
-    SampledGaussian: (gaussian_log_delta, lambda step: 1 / step.sigma, 2),
-    Symmetrised: (gaussian_log_delta, lambda step: 1 / step.sigma, 2),
-    Laplace: (laplace_log_delta, lambda step: step.end, 1),
-}
-CLOSED = tuple(CURVES)
 
 
 class OneStep:
     """The tail of a single step, with the interface of a ``line.Line``."""
 
-    def __init__(self, step):
-        curve, scale, power = CURVES[type(step)]
-        self.step, self.rate, size = step, getattr(step, "rate", 1.0), scale(step)
-        self._unsampled, self.unit = partial(curve, size), size**power
+    def __init__(self, step, curve):
+        size = curve.size(step)
+        self.rate, self.side, self.unit = step.rate, step.side, size**curve.power
+        self._unsampled = partial(curve.log_delta, size)
         self.step_size = 1e-6 * size  # of epsilon, for slopes
 
     def log_delta(self, epsilon):
         """For an array of epsilon >= 0."""
         if self.rate == 1:
             return self._unsampled(epsilon)
-        if getattr(self.step, "side", 1) > 0:
+        if self.side > 0:
             return log(self.rate) + self._unsampled(inverse_mixed_loss(epsilon, self.rate))
         share = (1 - self.rate) / self.rate * np.expm1(epsilon)  # 1 - b/r
         log_left = np.log1p(-np.minimum(share, 1.0))

@@ -82,7 +82,7 @@ def _parser():
     for name, known in MECHANISMS.items():
         two, shown = (2, ("EPSILON", "DELTA")) if name == "approximate" else (None, "X")
         which.add_argument(
-            f"--{known.option}", type=_number, nargs=two, metavar=shown, help=known.words
+            f"--{known.option}", dest=name, type=_number, nargs=two, metavar=shown, help=known.words
         )
     how = parser.add_argument_group("how it is used")
     how.add_argument("--rate", type=_number, metavar="R", help="of Poisson sampling (1: all)")
@@ -101,7 +101,7 @@ def _parser():
 
 def _part(found, parser, asked=None):
     """The mechanism that one group of options describes; `asked` has no noise yet."""
-    given = [n for n, known in MECHANISMS.items() if getattr(found, known.option) is not None]
+    given = [name for name in MECHANISMS if getattr(found, name) is not None]
     options = [f"--{MECHANISMS[name].option}" for name in given]
     if asked in ASKED:
         if given:
@@ -112,7 +112,7 @@ def _part(found, parser, asked=None):
         parser.error(f"one mechanism is needed ({one}), got {' and '.join(options) or 'none'}")
     else:
         mechanism, known = given[0], MECHANISMS[given[0]]
-        value = getattr(found, known.option)
+        value = getattr(found, mechanism)
         part = {"mechanism": mechanism, known.parameter: value}
         if mechanism == "approximate":
             part["epsilon"], part["delta"] = value

@@ -3,14 +3,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..accountant import PrivacyLoss, finite, gaussian, laplace, randomized_response, subsample
+from .. import mechanisms
+from ..accountant import PrivacyLoss, discrete_gaussian, discrete_laplace, finite, gaussian
+from ..accountant import laplace, randomized_response, subsample
 from ..chapters.composition import dominating_pair
 from ..checks import count, positive, probability, scalar
 
 
 @dataclass(frozen=True)
 class Mechanism:
-    """What calculator, page and command line know of a mechanism; a new one is a row of MECHANISMS.
+    """What is known of a mechanism. A new one is a row of MECHANISMS: calculator, command line, the
+    page's form and the test of loss, sampler and claim follow.
 
     If its noise can be asked for, `question` is the command line's word, and `asks` what it finds.
     """
@@ -19,11 +22,13 @@ class Mechanism:
     option: str  # of the command line
     words: str  # what --help says of it
     loss: Callable  # of the parameter: the loss of one step on all of the data
-    call: str  # the same as Python, to copy
+    sampler: Callable | None  # draws what may be published; None for "any mechanism that ..."
+    call: str  # the loss as Python, to copy
     epsilon: Callable | None = None  # of the parameter: of one step; None if it depends on delta
     form: str | None = None  # its name in the page's form
     question: str | None = None
     asks: str = ""
+    whole: bool = False  # its noise is a whole number, drawn exactly
 
     def is_noise(self):
         """Its parameter is the size of a noise: more is more private."""
@@ -35,28 +40,43 @@ MECHANISMS = {
         "sigma", "sigma",
         "Gaussian noise: its standard deviation, in units of what one person can change (l2). For"
         " DP-SGD that is the noise multiplier, noise / clipping norm",
-        gaussian, "dp.gaussian(sigma={})", form="Gaussian noise",
+        gaussian, mechanisms.gaussian_mechanism, "dp.gaussian(sigma={})", form="Gaussian noise",
         question="sigma", asks='the least Gaussian noise (pages "gaussian" and "accounting")',
     ),
     "laplace": Mechanism(
         "scale", "scale",
         "Laplace noise: its scale, in units of what one person can change (l1). One step is"
         " (1/scale)-DP",
-        laplace, "dp.laplace(scale={})", lambda b: 1 / b, "Laplace noise",
+        laplace, mechanisms.laplace_mechanism, "dp.laplace(scale={})",
+        lambda b: 1 / b, "Laplace noise",
         "scale", 'the least Laplace noise (page "pure-dp")',
     ),
+    "discrete_gaussian": Mechanism(
+        "sigma", "discrete-sigma",
+        "Gaussian noise on one whole number that a person moves by at most 1",
+        discrete_gaussian, mechanisms.discrete_gaussian_mechanism,
+        "dp.discrete_gaussian(sigma={})", form="discrete Gaussian noise", whole=True,
+    ),
+    "discrete_laplace": Mechanism(
+        "scale", "discrete-scale",
+        "Laplace noise on one whole number that a person moves by at most 1",
+        discrete_laplace, mechanisms.discrete_laplace_mechanism,
+        "dp.discrete_laplace(scale={})", lambda b: 1 / b, "discrete Laplace noise", whole=True,
+    ),
     "response": Mechanism(
-        "epsilon", "response", "randomized response with this epsilon", randomized_response,
+        "epsilon", "response", "randomized response with this epsilon",
+        randomized_response, mechanisms.randomized_response_mechanism,
         "dp.randomized_response(epsilon={})", float, "randomized response",
     ),
     "pure": Mechanism(
         "epsilon", "pure", "any mechanism that is epsilon-DP: the worst there is",
-        randomized_response, "dp.randomized_response(epsilon={})", float, "any ε-DP mechanism",
+        randomized_response, None, "dp.randomized_response(epsilon={})",
+        float, "any ε-DP mechanism",
         "each", 'the largest epsilon of each step, whatever it is (page "composition")',
     ),
     "approximate": Mechanism(
-        "epsilon", "approximate", "any mechanism that is (epsilon, delta)-DP", randomized_response,
-        "dp.finite(*dp.dominating_pair({}, {leak!r}))", float,
+        "epsilon", "approximate", "any mechanism that is (epsilon, delta)-DP",
+        randomized_response, None, "dp.finite(*dp.dominating_pair({}, {leak!r}))", float,
     ),
 }  # fmt: skip
 ASKED = {known.question: name for name, known in MECHANISMS.items() if known.question}

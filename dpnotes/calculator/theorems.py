@@ -77,7 +77,10 @@ class Case:
         delta = self.some_delta()
         if self.leaks:
             raise NotApplicable("a step that may leak everything has infinite Rényi divergences")
-        best = int(np.argmin(rdp_to_dp_improved(ORDERS, self.run.renyi(ORDERS), delta)))
+        spent = self.run.renyi(ORDERS)
+        if not np.isfinite(spent).all():
+            raise NotApplicable("the loss is infinite with a small probability")
+        best = int(np.argmin(rdp_to_dp_improved(ORDERS, spent, delta)))
         low, high = ORDERS[max(best - 1, 0)], ORDERS[min(best + 1, ORDERS.size - 1)]
         near = 1 + np.geomspace(low - 1, high - 1, 17)
         return near, self.run.renyi(near)

@@ -61,7 +61,7 @@ def warnings(parts, epsilon, delta, people=None):
         "poisson": sampled,
         "adjacency": sampled,
         "sensitivity": noisy and not sampled,
-        "float": noisy,
+        "float": any(part.known.is_noise() and not part.known.whole for part in parts),
     }
     return found + [text for name, text in REMARKS.items() if applies[name]]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..numerics import erfinv, ndtr, ndtri
-from ..accountant.written import gaussian_log_delta
+from ..accountant.kinds import gaussian_log_delta
 from ..checks import (
     Array, Nonnegative, OpenProbability, Positive, PositiveProbability, Real, checked, refusal,
 )  # fmt: skip

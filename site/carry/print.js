@@ -1,4 +1,4 @@
-// Run in the document that site/pdf.py prints, and in every page when a reader prints it.
+// Run in the document that pdf.py prints, and in every page when a reader prints it.
 
 // What is wider than the page becomes smaller: a formula, a table or a picture must not be cut.
 // All boxes are measured before any is changed: the whole book is laid out anew after each

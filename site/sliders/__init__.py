@@ -20,7 +20,7 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from katex_math import node_executable
+from surroundings import node_executable
 
 from . import noise, rounds, training  # noqa: F401  each makes its figures known
 from .spec import FIGURES

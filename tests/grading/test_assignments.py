@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 import attacks
-import lint
 from assignments.grader import check, leaks, masters, nonanswers, reading, sandbox
+from checks import lint
 
 ROOT = Path(__file__).resolve().parents[2]
 PATHS = sorted((ROOT / "assignments").glob("*.md"))

@@ -1,12 +1,13 @@
 """Random queries: log-uniform over what is served, and round numbers as people write them."""
 
 from dataclasses import replace
+from inspect import signature
 from math import inf, isfinite, log10
 
 import numpy as np
 
 from .judge import Query, run_code
-from .laws import Part
+from .laws import LAWS, Part
 
 SHAPES = """
 4 gaussian; 4 laplace; 4 response; 4 finite; 4 leaky; 10 sampled gaussian; 8 sampled laplace
@@ -30,7 +31,9 @@ SHAPES = [
         for shape in line.split(";")
     )
 ]
-KINDS = {word for _, names in SHAPES for name in names for word in name.split()}
+NAMED = {word for _, names in SHAPES for name in names for word in name.split()}
+KINDS = NAMED | set(LAWS)
+SHAPES += [(2, [how + kind]) for kind in LAWS if kind not in NAMED for how in ("", "sampled ")]
 ROUND = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0]
 
 
@@ -84,15 +87,17 @@ class Drawn:
             sensitivity = int(self.rng.choice([1, 1, 1, 2, 5]))
             sigma = self.number(0.25, 5, (0.5, 4)) * min(root, 30.0) ** 0.5
             return max(sigma, 0.25 * sensitivity), sensitivity
-        if kind == "discrete_laplace":
-            return self.number(0.05, 300, (0.5, 50)) * root, int(self.rng.choice([1, 1, 2, 3, 8]))
         if kind == "bounded_range":
             return max(self.number(1e-3, 10, (0.1, 3)) / root, 1e-6), int(
                 self.rng.choice([1, 5, 40])
             )
         if kind == "best_of_loss":
             return *self.law(False), self.number(1.1, 1e3, (2, 100))
-        return self.law(kind == "leaky")
+        if kind in ("finite", "leaky"):
+            return self.law(kind == "leaky")
+        noise = self.number(0.05, 300, (0.5, 50)) * root
+        several = len(signature(LAWS[kind]).parameters) > 1  # a sensitivity beside
+        return (noise, int(self.rng.choice([1, 1, 2, 3, 8]))) if several else (noise,)
 
     def part(self, name, few):
         way, _, kind = name.rpartition(" ")

@@ -54,7 +54,7 @@ def gap(parts, way):
     found = []
     for part in parts:
         losses = sorted((loss for loss, _ in finite_losses(part, way)[0]), key=float)
-        found += [b - a for a, b in itertools.pairwise(losses)]
+        found += [b - a for a, b in itertools.pairwise(losses) if b > a]
     if not found or any(abs(float(x / found[0]) - 1) > 1e-14 for x in found):
         return None
     return found[0].mid()

@@ -5,8 +5,8 @@ import doctest
 import numpy as np
 import pytest
 
-import api
 import dpnotes as dp
+from pages import api
 from public import PUBLIC
 
 FINDER = doctest.DocTestFinder(recurse=False)

@@ -28,6 +28,11 @@ RUNS = {
     "leaky": [LEAKY],
     "mixed": [WHOLE, LAPLACE],
 }
+RUNS |= {
+    name: [{"mechanism": name, known.parameter: 2.0, "steps": 9}]
+    for name, known in MECHANISMS.items()
+    if name not in RUNS
+}
 
 
 def asked(parts, delta=1e-5, question="epsilon", **more):

@@ -15,12 +15,9 @@ from lxml import html
 from sphinx.application import Sphinx
 from sphinx.util import docutils
 
-import ledger
-import pdf
-import slides
-import status
-import volume
+from carry import pdf, slides, volume
 from machine import SITE, new_tab
+from pages import ledger, status
 
 PRINTED = ("intro", "jumps")
 SCREEN = {"width": 1280, "height": 720}
@@ -341,7 +338,7 @@ def test_words_in_view_and_folded_are_told_apart():
 def test_the_repository_is_spoken_of_where_there_is_one(tmp_path, address):
     text = "# A\n\n:::{repository}\n[Tell us](repository:/issues).\n:::\n"
     (tmp_path / "index.md").write_text(text)
-    options = {"extensions": ["myst_parser", "turn"], "repository": address}
+    options = {"extensions": ["myst_parser", "pages.turn"], "repository": address}
     options["myst_enable_extensions"] = ["colon_fence"]
     with docutils.docutils_namespace():
         app = Sphinx(tmp_path, None, tmp_path / "out", tmp_path / "trees", "html", options,

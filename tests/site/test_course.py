@@ -10,10 +10,9 @@ from docutils import nodes
 from lxml import html
 
 import course
-import slides
-import volume
+from carry import slides, volume
+from carry.volume import has_class, text_of
 from machine import ROOT, SITE, new_tab
-from volume import has_class, text_of
 
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 NUMBERED = [

@@ -7,9 +7,9 @@ import sys
 import pytest
 
 import build
-import guards
-import katex_math
+from checks import guards
 from machine import ROOT
+from pages import katex_math
 
 CLEAN = """<!DOCTYPE html>
 <html lang="en"><head><title>Page</title>

@@ -11,7 +11,7 @@ import urllib.request
 
 import pytest
 
-import lab
+from carry import lab
 from machine import ROOT, new_tab
 
 
@@ -59,9 +59,9 @@ def started(folder, log):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     options = [f"--port={port}", "--no-browser", "--IdentityProvider.token="]
-    command = [sys.executable, lab.__file__, str(folder), *options]
+    command = [sys.executable, "-m", "carry.lab", str(folder), *options]
     with log.open("w") as file:
-        process = subprocess.Popen(command, stdout=file, stderr=file)
+        process = subprocess.Popen(command, cwd=ROOT / "site", stdout=file, stderr=file)
     while process.poll() is None:
         try:
             urllib.request.urlopen(f"http://127.0.0.1:{port}/api").close()

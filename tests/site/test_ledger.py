@@ -6,9 +6,9 @@ from functools import cache
 
 import pytest
 
-import ledger
-import lint
+from checks import lint
 from machine import ROOT
+from pages import ledger
 
 FINISHED = ledger.finished()
 SLIPS = {"typo", "wrong", "underived"}

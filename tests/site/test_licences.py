@@ -4,7 +4,7 @@ import zipfile
 
 import pytest
 
-import licences
+from checks import licences
 from machine import SITE
 
 
@@ -40,7 +40,7 @@ def test_an_unknown_file_is_a_fault(tmp_path):
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(b"")
-        assert list(licences.unowned(tmp_path)) == [f"{name}: whose is it? (site/licences.yml)"]
+        assert list(licences.unowned(tmp_path)) == [f"{name}: whose is it? (licences.yml)"]
         file.unlink()
 
 

@@ -13,7 +13,7 @@ from functools import cache
 import nbformat
 import pytest
 
-import lint
+from checks import lint
 from conftest import ROOT
 
 COMPARED = {"text/plain", "text/html"}

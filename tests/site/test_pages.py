@@ -1,8 +1,8 @@
-"""The pages' sources keep to the rules of site/lint.py, and each rule is seen to catch a fault."""
+"""The pages keep to the rules of site/checks/lint.py, and each rule is seen to catch a fault."""
 
 import pytest
 
-import lint
+from checks import lint
 from machine import ROOT
 
 PAGES = [lint.Page.read(file) for file in sorted((ROOT / "chapters").glob("*.md"))]

@@ -23,11 +23,11 @@ import pytest
 import test_calculator
 from test_site import AXE, NAMES, WIDE, Watched, lighten, violations
 
-import guards
-import offline
 from calculator import query_of
+from checks import guards
 from dpnotes import calculator
 from machine import FOR_PYTHON, ROOT, SITE, Quiet, need_python_in_pages
+from run import offline
 
 EXECUTED = SITE.parent / "jupyter_execute"
 PAGES = sorted(
@@ -657,8 +657,11 @@ def test_a_page_and_its_scripts_are_of_one_version_also_on_a_slow_line(browser, 
     )
     publish(tmp_path / "fall", "two")
     Slow.slow = {"part.js"}
-    tab.goto(f"{address}/fall/index.html", wait_until="load")
-    assert tab.title() == "two two"
+    titles = []
+    while titles[-1:] != ["two two"]:  # on a busy machine the page itself may come late
+        tab.goto(f"{address}/fall/index.html", wait_until="load")
+        titles.append(tab.title())
+        assert titles[-1] in ("one one", "two two") and len(titles) < 6
     Slow.slow = {"index.html", "part.js"}
     tab.goto(f"{address}/spring/index.html", wait_until="load")
     assert tab.title() == "one one"

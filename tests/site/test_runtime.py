@@ -7,11 +7,7 @@ from shutil import copy
 
 import pytest
 
-import bytecode
-import cells
-import offline
-import runtime
-import wheels
+from run import bytecode, cells, offline, runtime, wheels
 
 LOCK = {
     name: {"name": name, "file_name": f"{name}.whl", "depends": depends, "imports": [name],
@@ -151,10 +147,11 @@ def test_site_without_python_says_so(tmp_path):
     assert not (tmp_path / "_run" / "pyodide").exists()
 
 
-def test_what_python_keeps_beside_the_scripts_is_left_out(tmp_path):
+def test_what_lies_beside_the_scripts_is_left_out(tmp_path):
     for place in ("site/run", "out/_run"):
         (tmp_path / place / "__pycache__").mkdir(parents=True)
         (tmp_path / place / "__pycache__" / "shell.pyc").touch()
+    (tmp_path / "site/run/runtime.py").touch()
     cells = tmp_path / "out" / "_run" / "cells"  # the build has written them before
     cells.mkdir()
     runtime.install(tmp_path / "out", None, tmp_path)

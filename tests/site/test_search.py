@@ -49,7 +49,7 @@ def test_the_page_is_among_the_first_three(tab, asked, page):
 
 
 def test_every_place_of_the_other_words_exists():
-    others = yaml.safe_load((ROOT / "site" / "search.yml").read_text(encoding="utf-8"))
+    others = yaml.safe_load((ROOT / "site" / "search" / "words.yml").read_text(encoding="utf-8"))
     for place in others:
         page, _, section = place.partition("#")
         text = (SITE / page).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Which cells of a page the reader can run, and what the scripts in ``site/run`` must know of them.
+"""Which cells of a page the reader can run, and what the scripts beside must know of them.
 
 Each code cell that shows gets a bar of buttons, hidden until a script has taken charge of it, so
 nothing moves when it does. The sources of all cells of a page, hidden ones too, go into a file that
@@ -15,10 +15,10 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.util import logging
 
-import runtime
-from downloads import is_executed
+from pages.notebook import cells_of, is_executed
+from run import runtime
 
-PROVIDED = {"myst_nb"}  # by site/run/shell.py
+PROVIDED = {"myst_nb"}  # by shell.py
 BAR = """<div class="run-bar" data-cell="{place}" data-mark="{mark}">
 <button type="button" data-do="run" aria-label="Run cell {number}">Run</button>
 <button type="button" data-do="edit" aria-label="Edit cell {number}">Edit</button>
@@ -56,11 +56,6 @@ def marks(sources):
         seen[code] += 1
         found.append(hashlib.sha256(f"{code}\0{seen[code]}".encode()).hexdigest()[:12])
     return found
-
-
-def cells_of(doctree):
-    """The code cells of a page that show something."""
-    return [n for n in doctree.findall(nodes.container) if n.get("nb_element") == "cell_code"]
 
 
 def check_source(node, code):

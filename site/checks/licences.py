@@ -13,8 +13,9 @@ from pathlib import Path, PurePosixPath
 
 import yaml
 
+from surroundings import ROOT
+
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
 FILE = "licences.txt"
 NAME = re.compile(r"(?:^|/)(?:LICEN[CS]E|COPYING)[^/]*$", re.I)
 
@@ -64,7 +65,7 @@ def unowned(site):
     for path in paths_of(site):
         owner = owner_of(path)
         if owner is None:
-            yield f"{path}: whose is it? (site/licences.yml)"
+            yield f"{path}: whose is it? (licences.yml)"
         elif owner.name in WHEELS:
             with zipfile.ZipFile(site / path) as wheel:
                 if not any(map(NAME.search, wheel.namelist())):

@@ -22,8 +22,9 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import docname_join, logging
 from sphinx.util.docutils import SphinxDirective
 
-import ledger
-from status import SILENT, drawn, table
+from pages import ledger
+from pages.status import SILENT, drawn, table
+from surroundings import ROOT
 
 HERE = Path(__file__).resolve().parent
 STAR = " ★"
@@ -171,7 +172,7 @@ class Chapter:
 @cache
 def chapters(env):
     """Page -> chapter, in the book's order; to be asked when all pages are read."""
-    toc = yaml.safe_load((ledger.ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     found = {}
     for part in toc.get("parts", []):  # a small book has none
         for page in (entry["file"] for entry in part["chapters"]):
@@ -321,7 +322,10 @@ def next_page(env, page):
 def copy_scripts(app, exception):
     """Before the site is polished, which looks into scripts for the classes they use."""
     if not exception and app.builder.name == "html":
-        shutil.copytree(HERE / "course", Path(app.outdir) / "_course", dirs_exist_ok=True)
+        target = Path(app.outdir) / "_course"
+        target.mkdir(exist_ok=True)
+        for script in HERE.glob("*.js"):
+            shutil.copy(script, target)
 
 
 def setup(app):

@@ -5,9 +5,7 @@ screen can use. Ids and links get the page's name in front, so that all pages fi
 """
 
 import argparse
-import os
 import re
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
@@ -15,7 +13,8 @@ from urllib.parse import unquote, urldefrag, urlsplit
 from lxml import html
 from lxml.html import HtmlElement
 
-ROOT = Path(__file__).resolve().parent.parent
+from surroundings import ROOT
+
 AUTHOR = "The dpnotes authors"
 SHEETS = ("katex/katex.css", "pygments.css", "dpnotes.css")
 SCREEN_ONLY = """
@@ -85,11 +84,6 @@ def book_title(site):
     """The title of the book, as the site's pages have it."""
     root = html.parse(str(contents(site)[0][1])).getroot()
     return root.findtext(".//title").rpartition(" — ")[2]
-
-
-def build_time():
-    """Now, or the moment that SOURCE_DATE_EPOCH names, in UTC."""
-    return time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH") or time.time()))
 
 
 def read(site, names=()):

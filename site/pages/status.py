@@ -16,9 +16,9 @@ from myst_nb.sphinx_ import NbMetadataCollector
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 
-import ledger
-from cells import cells_of
-from volume import ROOT, build_time
+from pages import ledger
+from pages.notebook import cells_of
+from surroundings import ROOT, build_time
 
 COLUMNS = ("page", "seconds", "cells", "words", "folded words", "claims", "tests")
 SILENT = (nodes.math, nodes.math_block, nodes.literal_block, nodes.comment, nodes.raw)

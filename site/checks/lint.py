@@ -7,7 +7,7 @@ from statistics import median
 
 import jupytext
 
-import ledger
+from pages import ledger
 
 LONGEST_CELL, MEDIAN_CELL, EXERCISES = 30, 4, 6
 TAGS = {"hide-input", "hide-output", "remove-input", "remove-output"}

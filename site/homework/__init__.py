@@ -1,4 +1,4 @@
-"""Assignments that can be done in the page: what the scripts in `homework/` find there.
+"""Assignments that can be done in the page: what the scripts beside find there.
 
 Each assignment's page carries the notebook that students are given, whole, and its answer and test
 cells have the notebook's cell ids. Without JavaScript nothing of this shows.
@@ -13,8 +13,11 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.errors import ExtensionError
 
+from pages.notebook import cells_of
+from surroundings import ROOT
+
 HERE = Path(__file__).resolve().parent
-MODULES = HERE.parent / "node_modules"
+MODULES = ROOT / "node_modules"
 READERS = {  # of previews
     "markdown-it.js": "markdown-it/dist/markdown-it.min.js",
     "dollarmath.js": "markdown-it-dollarmath/dist/index.esm.min.js",
@@ -38,7 +41,7 @@ def written(notebook):
 
 def pairs(doctree, notebook):
     """(what the page shows, the notebook's cell) for code cells and for answers in words."""
-    shown = [n for n in doctree.findall(nodes.container) if n.get("nb_element") == "cell_code"]
+    shown = cells_of(doctree)
     blank = [
         n
         for n in doctree.findall(nodes.paragraph)
@@ -96,8 +99,8 @@ def add_scripts(app, pagename, templatename, context, doctree):
 def copy_scripts(app, exception):
     """Before the site is polished, which looks into scripts for the classes they use."""
     if not exception and app.builder.name == "html":
-        target, skipped = Path(app.outdir) / "_homework", shutil.ignore_patterns("__pycache__")
-        shutil.copytree(HERE / "homework", target, ignore=skipped, dirs_exist_ok=True)
+        target, skipped = Path(app.outdir) / "_homework", shutil.ignore_patterns("__*")
+        shutil.copytree(HERE, target, ignore=skipped, dirs_exist_ok=True)
         for name, source in READERS.items():
             code = (MODULES / source).read_text(encoding="utf-8")
             code = re.sub(r"//# sourceMappingURL=.*", "", code)

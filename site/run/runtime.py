@@ -4,7 +4,7 @@ The core (Pyodide) comes from npm with the site's other tools; `wheels.py` fetch
 Each file must have the hash that Pyodide's lock file gives, and the lock file the hash that is
 written here.
 
-    python site/runtime.py          compile the packages and keep the result
+    PYTHONPATH=site python -m run.runtime      compile the packages and keep the result
 """
 
 import ast
@@ -16,11 +16,10 @@ import zipfile
 from importlib.util import find_spec
 from pathlib import Path
 
-import bytecode
-import wheels
-from wheels import VERSION, Unavailable, cache_folder, sha256
+from run import bytecode, wheels
+from run.wheels import VERSION, Unavailable, cache_folder, sha256
+from surroundings import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 LOCK_HASH = "c963d22858f6bcb8f41586a2142f03905ab370c88ea22a86a2736e95fac2a8f3"
 STDLIB = "python_stdlib.zip"
 CORE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", STDLIB)
@@ -225,8 +224,10 @@ def install(site, lock, root=ROOT):
     target = site / "_run"
     for old in ("pyodide", "__pycache__"):
         shutil.rmtree(target / old, ignore_errors=True)
-    skipped = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(root / "site" / "run", target, ignore=skipped, dirs_exist_ok=True)
+    target.mkdir(exist_ok=True)
+    for file in (root / "site" / "run").iterdir():
+        if file.suffix in (".css", ".js") or file.name == "shell.py":
+            shutil.copy(file, target)
     facts = install_python(target / "pyodide", lock, root) if lock else {}
     if lock:
         (target / "NOTICE.txt").write_text(NOTICE, encoding="utf-8")

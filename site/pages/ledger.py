@@ -6,7 +6,6 @@ Data: ``ledger/<chapter>.yml`` (one entry a claim), ``ledger/sources.yml`` and, 
 
 import json
 from functools import cache
-from pathlib import Path
 
 import yaml
 from docutils import nodes
@@ -14,7 +13,8 @@ from docutils.statemachine import StringList
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-ROOT = Path(__file__).resolve().parent.parent
+from surroundings import ROOT
+
 KINDS = ("ok", "typo", "wrong", "loose", "underived", "exercise", "garbled")
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from sphinx.util.docutils import SphinxDirective
 from dpnotes import calculator
 from dpnotes.calculator.runs import MECHANISMS
 
-HERE = Path(__file__).resolve().parent / "calculator"
+HERE = Path(__file__).resolve().parent
 USUAL = {  # an address of the form, as the form writes it: what people call this run
     "?question=epsilon&mechanism=gaussian&noise=1.1&rate=256/60000&steps=14100&delta=1e-5":
         "a network trained for sixty epochs on 60,000 images",

@@ -5,24 +5,15 @@ The notebook is unexecuted; its first cell defines the book's TeX commands, whic
 does not know.
 """
 
-import json
 import re
 import shutil
 from pathlib import Path
 
 import jupytext
 import nbformat
-import yaml
 
-import runtime
-
-HERE = Path(__file__).resolve().parent
-
-
-def macros():
-    """The book's TeX commands: {name: body}."""
-    groups = json.loads((HERE / "macros.json").read_text(encoding="utf-8"))
-    return {name: body for group in groups.values() for name, body in group.items()}
+from pages.notebook import is_executed, macros
+from run import runtime
 
 
 def tex_commands():
@@ -61,7 +52,7 @@ def at_home():
 def write_wheel(app, error):
     """The package for readers who have the site alone."""
     if error is None and app.builder.format == "html":
-        files = runtime.package_files(HERE.parent)
+        files = runtime.package_files()
         target = Path(app.outdir) / "downloads" / "dpnotes-0-py3-none-any.whl"
         target.parent.mkdir(exist_ok=True)
         runtime.write_wheel(target, "dpnotes", "0", files)
@@ -79,13 +70,6 @@ def write_downloads(source, folder):
     """Put ``<page>.md`` and ``<page>.ipynb`` into ``folder``."""
     write_notebook(source, folder, at_home())
     shutil.copy(source, folder)
-
-
-def is_executed(source):
-    """Does this page run? Assignments (`execution_mode: off`) have a notebook of their own."""
-    front = re.match(r"---\n(.*?)\n---\n", source.read_text(encoding="utf-8"), re.S)
-    settings = yaml.safe_load(front[1]) if front else {}
-    return "kernelspec" in settings and settings.get("mystnb", {}).get("execution_mode") != "off"
 
 
 def link(url, icon, tooltip):

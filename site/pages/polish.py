@@ -15,7 +15,7 @@ from pathlib import Path
 from bs4 import BeautifulSoup
 from fontTools import subset
 
-from katex_math import node_executable
+from surroundings import node_executable
 
 HERE = Path(__file__).resolve().parent
 UNWANTED = re.compile(
@@ -293,7 +293,7 @@ def polish_site(app, exception):
     subset_icons(site / "_static", icons)
     dark_without_script(site / "_static")
     change_scripts(site / "_static")
-    shutil.copy(HERE / "carry" / "print.js", site / "_static" / "dpnotes.print.js")
+    shutil.copy(HERE.parent / "carry" / "print.js", site / "_static" / "dpnotes.print.js")
     prune(site / "_static")
     (site / "searchindex.js").unlink()  # of a search that ranks by nothing
     drop_unused_rules(site)

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from katex_math import node_executable
+from surroundings import node_executable
 
 HERE = Path(__file__).resolve().parent
 

@@ -1,7 +1,7 @@
 """References that explain themselves: which links a page's script may show in place.
 
 The first use of each word of the glossary on a page becomes a link to it. Links to statements,
-equations, sources and to the glossary are marked; `course/explain.js` shows what they lead to.
+equations, sources and to the glossary are marked; `explain.js` shows what they lead to.
 """
 
 import re

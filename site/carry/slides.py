@@ -1,6 +1,6 @@
 """A lecture deck for each chapter, cut by rule from the pages of the built site.
 
-    python site/slides.py                       _build/html -> _build/slides
+    PYTHONPATH=site python -m carry.slides      _build/html -> _build/slides
 
 And one for each date of the plan (`plan.yml`): the sections that it shows, its exercises.
 
@@ -20,8 +20,8 @@ from lxml import html
 from lxml.html.builder import E
 
 import course
-import volume
-from volume import SHEETS, has_class, text_of
+from carry import volume
+from carry.volume import SHEETS, has_class, text_of
 
 HERE = Path(__file__).resolve().parent
 LINES = 20  # estimated lines of the page's text that one slide holds, made smaller if need be
@@ -260,7 +260,7 @@ def copy_assets(site, target):
         shutil.copy(site / "_static" / sheet, target)
     shutil.copytree(site / "_static" / "katex" / "fonts", target / "fonts")
     for name in ("slides.css", "slides.js"):
-        shutil.copy(HERE / "carry" / name, target)
+        shutil.copy(HERE / name, target)
 
 
 def write(site, target, pages):

@@ -1,13 +1,11 @@
 """The picture in README.md: the first page of the built site, small. `make picture`"""
 
-from pathlib import Path
-
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from pdf import found_chromium
+from carry.pdf import found_chromium
+from surroundings import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / ".github" / "picture.png"
 
 

@@ -1,6 +1,6 @@
-"""Search: the text of every section of the site, for the scripts in `search/`, which rank it.
+"""Search: the text of every section of the site, for the scripts beside, which rank it.
 
-What people type and the book says in other words stands in `search.yml`.
+What people type and the book says in other words stands in `words.yml`.
 """
 
 import json
@@ -11,8 +11,10 @@ from pathlib import Path
 import yaml
 from lxml import html
 
+from surroundings import ROOT
+
 HERE = Path(__file__).resolve().parent
-MODULE = HERE.parent / "node_modules" / "minisearch" / "dist" / "es" / "index.js"
+MODULE = ROOT / "node_modules" / "minisearch" / "dist" / "es" / "index.js"
 SKIPPED = """
     .//script | .//style | .//nav | .//svg | .//pre | .//*[contains(@class, "katex-html")]
     | .//*[local-name()="annotation"] | .//*[@class="headerlink"] | .//*[@class="run-bar"]
@@ -75,14 +77,16 @@ def write_texts(app, exception):
     if exception or app.builder.name != "html":
         return
     site = Path(app.outdir)
-    others = yaml.safe_load((HERE / "search.yml").read_text(encoding="utf-8"))
+    others = yaml.safe_load((HERE / "words.yml").read_text(encoding="utf-8"))
     found = []
     for name in sorted(app.env.found_docs):
         kind = next((part for part in name.split("/") if part in BEHIND), None)
         for section in sections(site / f"{name}.html", name, others):
             found.append(section | ({"weight": BEHIND[kind]} if kind else {}))
     target = site / "_search"
-    shutil.copytree(HERE / "search", target, dirs_exist_ok=True)
+    target.mkdir(exist_ok=True)
+    for script in HERE.glob("*.js"):
+        shutil.copy(script, target)
     code = MODULE.read_text(encoding="utf-8")
     code = re.sub(r"//# sourceMappingURL=.*", "", code)
     (target / "minisearch.js").write_text(code, encoding="utf-8")

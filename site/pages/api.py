@@ -14,7 +14,7 @@ from sphinx import addnodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 import dpnotes as dp
-from ledger import chapters, claims, label
+from pages.ledger import chapters, claims, label
 
 PAGE = "chapters/api"
 PLACE = "% every public name"  # in the page: where the list comes

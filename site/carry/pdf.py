@@ -1,7 +1,7 @@
 """The whole book as one tagged PDF, printed by Chromium from the pages of the built site.
 
-    python site/pdf.py                          _build/html -> _build/dpnotes.pdf
-    python site/pdf.py --pages gaussian --out one.pdf
+    PYTHONPATH=site python -m carry.pdf          _build/html -> _build/dpnotes.pdf
+    PYTHONPATH=site python -m carry.pdf --pages gaussian --out one.pdf
 
 Proofs and solutions are opened; code that only draws a figure is left out. It is printed twice: the
 first time tells on which page each chapter begins, for the table of contents.
@@ -16,8 +16,9 @@ import pikepdf
 import pypdf
 from lxml.builder import E
 
-import volume
-from volume import SHEETS
+from carry import volume
+from carry.volume import SHEETS
+from surroundings import build_time
 
 HERE = Path(__file__).resolve().parent
 MARGINS = {"top": "22mm", "bottom": "20mm", "left": "22mm", "right": "22mm"}
@@ -39,7 +40,7 @@ PATIENCE = 900_000  # ms: a machine that does other things besides
 
 def cover(title):
     """The first page."""
-    built = time.strftime("%-d %B %Y", volume.build_time())
+    built = time.strftime("%-d %B %Y", build_time())
     return E.section(
         {"class": "cover"},
         E.h1({"class": "book-title"}, title),
@@ -98,7 +99,7 @@ def assemble(site, chapters):
         page.article.set("class", "chapter")
         main.append(page.article)
     sheets = [E.link(rel="stylesheet", href=(site / "_static" / name).as_uri()) for name in SHEETS]
-    sheets.append(E.link(rel="stylesheet", href=(HERE / "carry" / "print.css").as_uri()))
+    sheets.append(E.link(rel="stylesheet", href=(HERE / "print.css").as_uri()))
     head = E.head(
         E.meta(charset="utf-8"),
         E.title(title),
@@ -135,7 +136,7 @@ def lay_out(browser, source):
     tab.emulate_media(media="print")
     tab.goto(source.as_uri(), wait_until="load")
     tab.evaluate("document.fonts.ready.then(() => 0)")
-    tab.add_script_tag(path=HERE / "carry" / "print.js")
+    tab.add_script_tag(path=HERE / "print.js")
     return tab
 
 
@@ -159,7 +160,7 @@ def finish(target, document):
     for heading in document.iter("h1", "h2", "h3", "h4", "h5", "h6"):
         text = volume.text_of(heading)
         titles["".join(text.split())] = text
-    made = time.strftime("D:%Y%m%d%H%M%SZ", volume.build_time())
+    made = time.strftime("D:%Y%m%d%H%M%SZ", build_time())
     with pikepdf.open(target, allow_overwriting_input=True) as printed:
         queue = [printed.Root.Outlines] if "/Outlines" in printed.Root else []
         while queue:

@@ -1,6 +1,6 @@
 """The chapters as notebooks in JupyterLab, in copies that are the reader's own.
 
-    python site/lab.py FOLDER [options of `jupyter lab`]
+    PYTHONPATH=site python -m carry.lab FOLDER [options of `jupyter lab`]
 
 FOLDER gets a notebook for each page that runs. jupyterlab-myst draws theorems and folded proofs;
 the book's TeX commands stand in the first cell, where it looks for them, and citations are written
@@ -18,10 +18,10 @@ import nbformat
 import yaml
 from pybtex.database import parse_file
 
-from downloads import as_notebook, is_executed, macros
+from carry.downloads import as_notebook
+from pages.notebook import is_executed, macros
+from surroundings import ROOT
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
 ROLE = re.compile(r"\{(cite:p|cite:t|doc|prf:ref|ref|glue:text)\}`([^`]+)`")
 QUIET = (
     "--LabApp.news_url=",
@@ -127,6 +127,7 @@ def main(folder, *options):
         print("You are root, and so is all that runs in a notebook. In a container that is usual.")
         options = ("--allow-root", *options)
     command = [sys.executable, "-m", "jupyter", "lab", f"--notebook-dir={folder}", *QUIET, *options]
+    os.environ.pop("PYTHONPATH", None)  # what finds this module is not for notebooks
     os.execv(sys.executable, command)
 
 

@@ -1,6 +1,6 @@
 """The site without network: its service worker, and the whole of it as a zip.
 
-python site/offline.py SITE ZIP      pack a built site; `python -m http.server` serves it
+PYTHONPATH=site python -m run.offline SITE ZIP    pack a built site; http.server serves it
 """
 
 import hashlib

@@ -1,0 +1,1 @@
+"""Adds what refuses a book: rules for pages, faults of the finished site, files of nobody."""
