@@ -146,7 +146,7 @@ def cut(step, tau, lower):
 
 def thresholds(step):
     """The largest threshold: RATIO times what nobody loses in one round, or LARGEST; and a bound on
-    the least. Both are well within the window."""
-    odds = Cut(step.sigma, step.rate)._odds(1 + step.sigma * np.array([-8, 13, 28]))
-    first, usual, last = np.logaddexp(0, odds).tolist()
-    return min(LARGEST, RATIO * usual, last), max(step.rate / 12, first)
+    the least, which is well within the window."""
+    odds = Cut(step.sigma, step.rate)._odds(1 + step.sigma * np.array([-8, 13]))
+    first, last = np.logaddexp(0, odds).tolist()
+    return min(LARGEST, RATIO * last), max(step.rate / 12, first)
