@@ -53,7 +53,6 @@ help:
 	@echo "  make mutants      do the tests notice small changes? (ROOM=chapters/composition N=40)"
 	@echo "  make pins         choose the versions again (FLAGS=--upgrade: the newest)"
 	@echo "  make newest       does all this still work with today's releases? (a report)"
-	@echo "  make picture      the picture in README.md, from the built site"
 	@echo "  make clean        remove what was built"
 
 $(INSTALLED): requirements.txt pyproject.toml
@@ -117,7 +116,6 @@ quick: $(INSTALLED)
 bench: $(BUILT)
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/erm.py
-	$(BIN)/python bench/start.py
 
 attack: $(INSTALLED)
 	SEED=$(or $(SEED),$(shell date +%s)) ATTACK=$(or $(N),1000) $(PYTEST) -q tests/package/test_oracles.py -k "draw or cases"
@@ -151,10 +149,6 @@ pins: $(INSTALLED)
 
 newest:
 	.ci/newest
-
-.PHONY: picture
-picture: $(BUILT)
-	$(SITE) carry.picture
 
 clean:
 	rm -rf _build

@@ -24,7 +24,7 @@ from ..checks import (
     below_one, choice, count, nonnegative, open_probability, positive, probability, scalar,
     within,
 )  # fmt: skip
-from .runs import MECHANISMS, Part, total
+from .runs import MECHANISMS, Part, epsilon_interval, total
 from .theorems import table
 from .wording import call, digits, warnings
 
@@ -50,14 +50,14 @@ def answer(query):
     epsilon, delta = _target(query, question, parts)
     if question in ("noise", "steps", "rate"):
         parts[0] = _calibrated(question, parts, epsilon, delta)
-    run = total(parts)
     if question == "delta":
-        delta = run.delta(epsilon)
-        found, (low, high) = delta, run.delta_interval(epsilon)
+        low, high = total(parts).delta_interval(epsilon)
+        delta, spent = high, epsilon
     else:
-        found, (low, high) = run.epsilon(delta), run.epsilon_interval(delta)
-    spent, sharp = epsilon if question == "delta" else found, _is_sharp(low, high)
-    answer = found if question in ("epsilon", "delta") else getattr(parts[0], _field(question))
+        low, high = epsilon_interval(tuple(parts), delta)
+        spent = high
+    sharp = _is_sharp(low, high)
+    answer = high if question in ("epsilon", "delta") else getattr(parts[0], _field(question))
     return {
         "question": question,
         "parts": [_as_query(part) for part in parts],
@@ -83,7 +83,7 @@ def rows(query):
     """
     parts = [_part(given, "epsilon", first=False) for given in _parts(query)]
     found = table(parts, query["delta"])
-    if not _is_sharp(*total(parts).epsilon_interval(query["delta"])):
+    if not _is_sharp(*epsilon_interval(tuple(parts), query["delta"])):
         found[0] |= {"name": "the whole law, at most", "kind": "bound"}
     return [{**row, "shown": _shown(row)} for row in found]
 

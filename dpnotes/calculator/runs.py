@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from .. import mechanisms
 from ..accountant import PrivacyLoss, discrete_gaussian, discrete_laplace, finite, gaussian
@@ -135,3 +136,9 @@ class Part:
 def total(parts):
     """The loss of all parts together."""
     return sum((part.run() for part in parts[1:]), parts[0].run())
+
+
+@lru_cache(maxsize=8)  # an answer and its rows ask for the same one
+def epsilon_interval(parts: tuple[Part, ...], delta: float) -> tuple[float, float]:
+    """(low, high) around the epsilon of all parts together."""
+    return total(parts).epsilon_interval(delta)

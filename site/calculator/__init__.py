@@ -24,7 +24,7 @@ USUAL = {  # an address of the form, as the form writes it: what people call thi
     "?question=epsilon&mechanism=gaussian&noise=1.1&rate=256/60000&steps=14100&delta=1e-5":
         "a network trained for sixty epochs on 60,000 images",
     "?question=epsilon&mechanism=gaussian&noise=1&rate=0.01&steps=1000&delta=1e-6":
-        "ten epochs with batches of one per cent",
+        "ten epochs with batches of one percent",
     "?question=noise&mechanism=gaussian&rate=0.001&steps=20000&epsilon=8&delta=1e-6":
         "the noise for twenty epochs with ε = 8",
     "?question=noise&mechanism=gaussian&rate=1&steps=1&epsilon=1&delta=1e-6":

@@ -385,6 +385,7 @@
     copy(find("call").querySelector("pre").textContent, form.elements.copy),
   );
   addEventListener("popstate", follow);
+  addEventListener("pageshow", ({ persisted }) => persisted && update()); // its Python was ended
 
   find("usual").addEventListener("click", (event) => {
     if (!event.target.matches("a") || event.ctrlKey || event.metaKey || event.shiftKey) return;

@@ -4,10 +4,9 @@
 
 FOLDER gets a notebook for each page that runs. jupyterlab-myst draws theorems and folded proofs;
 the book's TeX commands stand in the first cell, where it looks for them, and citations are written
-out. A copy that was changed is kept when the book changes: the new one lies beside it.
+out. A copy that is another than the book's stays: the book's lies beside it.
 """
 
-import hashlib
 import json
 import os
 import re
@@ -37,7 +36,7 @@ def author_year(entry):
     return re.sub(r"[{}\\]", "", who), entry.fields["year"]
 
 
-def cited(role, keys, library):
+def cite_in_words(role, keys, library):
     """A citation in words."""
     entries = [author_year(library.entries[key.strip()]) for key in keys.split(",")]
     if role == "cite:t":
@@ -57,15 +56,15 @@ class Book:
             for label in re.findall(r"^:label: (\S+)", page.read_text(encoding="utf-8"), re.M)
         }
 
-    def written_out(self, page, text):
+    def put_in_words(self, page, text):
         """`text` with citations, links to other pages and glued numbers in words."""
-        numbers = glued(page)
+        numbers = read_glued_numbers(page)
 
         def words(match):
             role, content = match.groups()
             target = self.home.get(content)
             if role.startswith("cite"):
-                return cited(role, content, self.library)
+                return cite_in_words(role, content, self.library)
             if role == "glue:text":
                 return numbers.get(content, "…")
             if role == "doc":
@@ -75,7 +74,7 @@ class Book:
         return ROLE.sub(words, text)
 
 
-def glued(page):
+def read_glued_numbers(page):
     """The numbers that the page glues into its text, if the book was built here."""
     path = ROOT / "_build" / "jupyter_execute" / "chapters" / f"{page}.ipynb"
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"] if path.exists() else []
@@ -89,34 +88,23 @@ def glued(page):
 
 def notebook(source, book):
     """One page as the text of a notebook."""
-    made = as_notebook(book.written_out(source.stem, source.read_text(encoding="utf-8")))
+    made = as_notebook(book.put_in_words(source.stem, source.read_text(encoding="utf-8")))
     front = f"---\n{yaml.safe_dump({'math': macros()})}---\n\n"
     made.cells[0].source = front + made.cells[0].source
     return nbformat.writes(made)
 
 
 def write(folder):
-    """Notebooks of all pages into `folder`; returns those that were changed by hand and kept."""
+    """Notebooks of all pages into `folder`; returns the names of those that differ and stay."""
     folder.mkdir(parents=True, exist_ok=True)
-    record = folder / ".written.json"
-    written = json.loads(record.read_text()) if record.exists() else {}
     book, kept = Book(), []
     for source in filter(is_executed, book.pages):
         path, text = folder / f"{source.stem}.ipynb", notebook(source, book)
-        new = hashlib.sha256(text.encode()).hexdigest()
-        if path.exists() and mark(path) not in (new, written.get(path.name)):
-            if written.get(path.name) == new:
-                continue  # changed by hand, and the book has nothing new
+        if path.exists() and path.read_text(encoding="utf-8") != text:
             kept.append(path.name)
             path = folder / f"{source.stem}.new.ipynb"
         path.write_text(text, encoding="utf-8")
-        written[f"{source.stem}.ipynb"] = new
-    record.write_text(json.dumps(written))
     return kept
-
-
-def mark(path):
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def main(folder, *options):

@@ -33,18 +33,9 @@ class Owner:
     note: str = ""
 
 
-def _owners():
-    """All owners in their order, those of Pyodide's wheels first, and these wheels' names."""
-    table = yaml.safe_load((HERE / "licences.yml").read_text(encoding="utf-8"))
-    named = [Owner(**{**one, "patterns": tuple(one["patterns"])}) for one in table["owners"]]
-    wheels = [
-        Owner(name, (f"_run/pyodide/{name}-*.whl",), licence, source)
-        for name, (licence, source) in table["wheels"].items()
-    ]
-    return [*wheels, *named], set(table["wheels"])
-
-
-OWNERS, WHEELS = _owners()
+TABLE = yaml.safe_load((HERE / "licences.yml").read_text(encoding="utf-8"))["owners"]
+OWNERS = [Owner(**{**one, "patterns": tuple(one["patterns"])}) for one in TABLE]
+PACKAGES = OWNERS[-1]  # of others, for Python in the page
 
 
 def owner_of(path):
@@ -66,7 +57,7 @@ def unowned(site):
         owner = owner_of(path)
         if owner is None:
             yield f"{path}: whose is it? (licences.yml)"
-        elif owner.name in WHEELS:
+        elif owner is PACKAGES:
             with zipfile.ZipFile(site / path) as wheel:
                 if not any(map(NAME.search, wheel.namelist())):
                     yield f"{path}: holds no licence"
@@ -97,10 +88,9 @@ def report(paths, root=ROOT):
             there.setdefault(owner, []).append(path)
     parts = ["What this site serves, whose it is, and under which licence.\n"]
     for owner in (o for o in OWNERS if o in there):
-        shown = there[owner] if len(there[owner]) <= 8 else owner.patterns
+        shown = there[owner] if len(there[owner]) <= 20 else owner.patterns
         lines = [owner.name, f"  Licence: {owner.licence}"]
         lines += [f"  Source: {owner.source}"] * bool(owner.source)
-        lines += ["  The text of the licence is inside the file."] * (owner.name in WHEELS)
         lines += [f"  {owner.note}"] * bool(owner.note) + [f"  {path}" for path in shown]
         parts.append("\n".join(lines) + "\n")
     for owner in (o for o in OWNERS if o in there):

@@ -19,9 +19,13 @@ IMPORT = re.compile(r"import |from \S+ import ")
 LABEL = re.compile(r"^:label:\s*(\S+)", re.M)
 ALT = re.compile(r"\balt=(.*?)\)$", re.M | re.S)
 FENCED = re.compile(r"^(```+)(?:\{code-cell\}|python|sh|\{raw\})[^\n]*\n.*?^\1$", re.M | re.S)
-DECIMAL = re.compile(r"(?<![\w.])\d+\.\d+(?![\w.]*\d)")
-VERSION = (
-    r"\(\d+\.\d+(?: and later)?\)|(?:OpenDP|Opacus[^\n ]*|[Vv]ersion|[Ss]ection) \(?\d+(?:\.\d+)+"
+NUMBER = re.compile(r"(?<![\w.])\d+\.\d+(?![\w.]*\d)|(?<![\w.^{_/-])\d\d+(?![\w.]*\d)(?!\w)")
+GROUPED = r"(?<=\d)(?:,|\\,|\{,\}|_)(?=\d{3})"  # 10,000 and 10_000 are 10000
+OTHER_NUMBERS = (  # versions, units, years, powers of ten; a source is cited, code quoted
+    r"\(\d+\.\d+(?: and later)?\)",
+    r"(?:OpenDP|Opacus[^\n ]*|[Vv]ersion|[Ss]ection) \(?\d+(?:\.\d+)+",
+    r"\b\d+[- ](?:bits?|MB|minutes)\b|\b(?:19|20)\d\d\b|\b10+\b",
+    r"\A---\n(?s:.*?)\n---\n|(?m:^.*\{cite.*$|^:\w.*$)|`[^`\n]*`",
 )
 SIDE = r"\b(?:left|right) (?:panel|column)\b|^On the (?:left|right)\b|\b(?:Left|Right)[:,]"
 
@@ -29,6 +33,7 @@ SIDE = r"\b(?:left|right) (?:panel|column)\b|^On the (?:left|right)\b|\b(?:Left|
 OTHER_NOTATION = {
     r"\\log\b": "a logarithm is \\ln",
     r"\bdata sets?\b": "the word is 'dataset'",
+    r"\bper cents?\b": "the word is 'percent'",
     r"\(\\alpha, *\\eps\)\$?-RDP": "the parameter of RDP is \\xi",
     r"(?<!learning )\brate \$(?:q|p|\\gamma|\\lambda)\b": "a sampling rate is $r$",
     r"\\blacksquare|\\qed\b|∎": "a proof ends with \\square",
@@ -148,17 +153,16 @@ def code_of(page):
 
 
 def typed_numbers(page):
-    """A decimal number of the text or of a figure's description stands in a cell, where it is used,
-    printed or asserted; results are written by `glue`. Proofs and statements derive their own, and
-    a line that cites a source quotes it."""
-    code, told = code_of(page)
-    known = set(DECIMAL.findall(code))
-    text = BLOCK.sub("", FENCED.sub("", PROOF.sub("", page.text)))
-    for part in (r"\A---\n(?s:.*?)\n---\n", r"(?m)^.*\{cite.*$", VERSION, r"`[^`\n]*`"):
-        text = re.sub(part, "", text)
-    if not known:
-        return []
-    return [f"{n} is typed" for n in DECIMAL.findall(text + told) if n not in known]
+    """A number of the text or of a figure's description stands in a cell, where it is used, printed
+    or asserted, also as a share of one; results are written by `glue`. Single digits are free.
+    Proofs and statements derive their own, and a line that cites a source quotes it."""
+    code, told = (re.sub(GROUPED, "", part) for part in code_of(page))
+    known = set(re.findall(r"\d+\.\d+|\d+", code))
+    known |= {f"{100 * float(n):g}" for n in known if "." in n}
+    text = re.sub(GROUPED, "", BLOCK.sub("", FENCED.sub("", PROOF.sub("", page.text))))
+    for part in OTHER_NUMBERS:
+        text, told = re.sub(part, "", text), re.sub(part, "", told)
+    return [f"{n} is typed" for n in NUMBER.findall(text + told) if known and n not in known]
 
 
 def sides(page):

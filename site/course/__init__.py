@@ -23,7 +23,7 @@ from sphinx.util import docname_join, logging
 from sphinx.util.docutils import SphinxDirective
 
 from pages import ledger
-from pages.status import SILENT, drawn, table
+from pages.status import SILENT, add_drawings, table
 from surroundings import ROOT
 
 HERE = Path(__file__).resolve().parent
@@ -139,7 +139,7 @@ def home(env, reference):
     return page if page in env.found_docs else None
 
 
-def needed(env, docname, doctree):
+def find_needs(env, docname, doctree):
     """The pages that the sentence "You need ..." of a page names."""
     said, bold = paragraph(doctree, "You need")
     if said is None:
@@ -179,9 +179,8 @@ def chapters(env):
             tree = env.get_doctree(page) if page in env.found_docs else None
             if tree is not None and paragraph(tree, "You will")[0]:
                 titles = [title_of(section) for section in tree.findall(nodes.section)]
-                found[page] = Chapter(
-                    part["caption"], minutes(tree), question(tree), needed(env, page, tree), titles
-                )
+                needs = find_needs(env, page, tree)
+                found[page] = Chapter(part["caption"], minutes(tree), question(tree), needs, titles)
     return found
 
 
@@ -258,7 +257,7 @@ def draw_sources(app, here):
     """For each source the pages on which its claims stand, in the order of the source."""
     found = nodes.definition_list()
     for letter, source in ledger.sources().items():
-        told = [claim for claim in ledger.finished() if claim["id"][0] == letter]
+        told = [claim for claim in ledger.finished_claims() if claim["id"][0] == letter]
         pages = dict.fromkeys(f"chapters/{c['page']}" for c in told)
         pages = [page for page in pages if page in app.env.found_docs]
         way = nodes.paragraph()
@@ -330,7 +329,8 @@ def copy_scripts(app, exception):
 
 def setup(app):
     """Register the directives and what fills them."""
-    drawn(app, {"course-map": draw_map, "course-sources": draw_sources, "course-plan": draw_plan})
+    drawings = {"course-map": draw_map, "course-sources": draw_sources, "course-plan": draw_plan}
+    add_drawings(app, drawings)
     app.add_directive("course-read", Read)
     app.add_transform(StarSections)
     app.add_post_transform(DrawCourse)

@@ -34,7 +34,7 @@ def handout(source):
     return text, json.loads(text)
 
 
-def written(notebook):
+def text_of_notebook(notebook):
     """The text a notebook has in a file: the same that the scripts in the page write."""
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
@@ -60,7 +60,7 @@ def name_cells(app, doctree):
         return
     text, notebook = given
     try:
-        if written(notebook) != text:
+        if text_of_notebook(notebook) != text:
             raise ValueError("is not written as `make assignments` writes it")
         for node, cell in pairs(doctree, notebook):
             code = cell["cell_type"] == "code"

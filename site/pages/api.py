@@ -1,5 +1,5 @@
 """The page "API": every public name with its plain signature, what its parameters may be, and where
-it is proved. All of it is read from the package; names in code on other pages lead to it.
+it is proved. All of it is read from the package; names in text and cells of other pages lead to it.
 """
 
 import inspect
@@ -17,6 +17,9 @@ import dpnotes as dp
 from pages.ledger import chapters, claims, label
 
 PAGE = "chapters/api"
+CALL = re.compile(
+    r'<span class="n">(\w+)</span><span class="o">\.</span><span class="n">(\w+)</span>'
+)
 PLACE = "% every public name"  # in the page: where the list comes
 MEMBERS = ["   :members:", "   :inherited-members: tuple"]
 WITH_ID = re.compile(r"\b[A-Z]-[\w.-]*\w")
@@ -75,7 +78,7 @@ def plain_signature(app, what, name, thing, options, shown, returns):
     return str(inspect.Signature(bare)), "" if returns == "_empty" else returns
 
 
-def described(app, what, name, thing, options, lines):
+def describe(app, what, name, thing, options, lines):
     """Docstrings are plain text with `code`: nothing else in them is markup."""
     ids = {claim["id"] for claim in claims()}
 
@@ -129,7 +132,7 @@ def _allowed(hint):
     return ""
 
 
-def skipped(app, what, name, thing, skip, options):
+def skip_aliases(app, what, name, thing, skip, options):
     """Fields of named tuples, of which Python says nothing but their numbers."""
     return True if (inspect.getdoc(thing) or "").startswith("Alias for field") else None
 
@@ -173,12 +176,29 @@ class LinkNames(SphinxPostTransform):
                 link += code
 
 
+def link_first_calls(body, address):
+    """A page whose cells lead there, at the first use of each public name."""
+    left = dict(places())
+
+    def link(call):
+        anchor = left.pop(f"{call[1]}.{call[2]}", None)
+        return f'<a href="{address}#{anchor}">{call[0]}</a>' if anchor else call[0]
+
+    return CALL.sub(link, body)
+
+
+def link_cells(app, pagename, templatename, context, doctree):
+    if doctree is not None and pagename != PAGE and PAGE in app.env.all_docs:
+        context["body"] = link_first_calls(context["body"], context["pathto"](PAGE))
+
+
 def setup(app):
     app.setup_extension("sphinx.ext.autodoc")
+    app.connect("html-page-context", link_cells)
     app.connect("source-read", write_list)
     app.connect("autodoc-process-signature", plain_signature)
-    app.connect("autodoc-process-docstring", described)
-    app.connect("autodoc-skip-member", skipped)
+    app.connect("autodoc-process-docstring", describe)
+    app.connect("autodoc-skip-member", skip_aliases)
     app.connect("doctree-read", short_names)
     app.add_post_transform(LinkNames)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -52,7 +52,7 @@ def render(tex, display):
     return json.loads(answer)
 
 
-def rendered(node, tex, display):
+def html_of(node, tex, display):
     """HTML of a formula; an error is a warning at its place and the bare TeX in the page.
 
     The comments around it are for `polish.py`, which sets formulas aside and drops them.
@@ -68,7 +68,7 @@ def rendered(node, tex, display):
 
 def visit_math(self, node):
     """Inline formula."""
-    self.body.append(f'<span class="math">{rendered(node, node.astext(), False)}</span>')
+    self.body.append(f'<span class="math">{html_of(node, node.astext(), False)}</span>')
     raise nodes.SkipNode
 
 
@@ -103,7 +103,7 @@ def visit_displaymath(self, node):
     """
     tex = NUMBERED.sub(r"\\\1{\2*}", node.astext()).strip()
     self.body.append(self.starttag(node, "div", CLASS="math-block"))
-    self.body.append(f'<div class="math-scroll">{rendered(node, tex, True)}</div>')
+    self.body.append(f'<div class="math-scroll">{html_of(node, tex, True)}</div>')
     if node["number"]:
         self.body.append(f'<span class="eqno">({get_node_equation_number(self, node)})')
         self.add_permalink_ref(node, "Link to this equation")

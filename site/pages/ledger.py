@@ -54,7 +54,7 @@ def chapters():
     return [file.removeprefix("chapters/") for file in files]
 
 
-def finished():
+def finished_claims():
     """The claims whose page is in the book."""
     return [claim for claim in claims() if claim["page"] in chapters()]
 
@@ -115,7 +115,7 @@ class ClaimsList(Generated):
     computes and checks it."""
 
     def lines(self, seen):
-        groups = {page: [c for c in finished() if c["page"] == page] for page in chapters()}
+        groups = {page: [c for c in finished_claims() if c["page"] == page] for page in chapters()}
         groups = {page: of_it for page, of_it in groups.items() if of_it}
         options = "".join(f"<option>{chapter}</option>" for chapter in groups)
         out = _summary(groups, seen) + FILTER.replace("CHAPTERS", options).splitlines()
@@ -134,7 +134,7 @@ def _summary(groups, seen):
     """A table: for each chapter claims, slips, tests, claims proved by machine, and so on."""
     heads = ("chapter", "claims", "slips", "tests", "proved by machine", "random instances")
     out = ["", f"| {' | '.join(heads)} | planted mistakes caught |", "|---" + "|--:" * 6 + "|"]
-    for name, of_it in [*groups.items(), ("all", finished())]:
+    for name, of_it in [*groups.items(), ("all", finished_claims())]:
         tests = {r["test"]: r for c in of_it for r in seen.get(c["id"], [])}.values()
         row = (
             len(of_it),
@@ -154,7 +154,7 @@ class Errata(Generated):
 
     def lines(self, seen):
         out = []
-        for claim in finished():
+        for claim in finished_claims():
             found = [f for r in seen.get(claim["id"], []) for f in r.get("slips", [])]
             found = [text for claim_id, text in found if claim_id == claim["id"]]
             if claim["printed"] not in ("ok", "exercise") or "correction" in claim or found:

@@ -48,7 +48,7 @@ class Draw(SphinxPostTransform):
             place.replace_self(DRAW[place["kind"]](self.app, self.env.docname))
 
 
-def drawn(app, functions):
+def add_drawings(app, functions):
     """Register the directives of this name and what draws them."""
     DRAW.update(functions)
     for name in functions:
@@ -70,9 +70,9 @@ def words_of(doctree):
     return seen, folded
 
 
-def checked(pages):
+def count_checks(pages):
     """(claims, tests) that belong to the pages of these names; each test counts once."""
-    claims = [claim["id"] for claim in ledger.finished() if claim["page"] in pages]
+    claims = [claim["id"] for claim in ledger.finished_claims() if claim["page"] in pages]
     evidence = ledger.evidence()
     tests = {record["test"] for name in claims for record in evidence.get(name, ())}
     return len(claims), len(tests)
@@ -88,10 +88,10 @@ def page_rows(env):
         doctree = env.get_doctree(docname)
         run = times.get(docname, {}).get("exec_data") or {}
         cells = len(cells_of(doctree)) if run else 0
-        facts = (run.get("runtime") or 0, cells, *words_of(doctree), *checked([name]))
+        facts = (run.get("runtime") or 0, cells, *words_of(doctree), *count_checks([name]))
         rows.append((docname, *facts))
     sums = [sum(column) for column in list(zip(*rows, strict=True))[1:-2]]
-    return [*rows, ("", *sums, *checked(ledger.chapters()))]
+    return [*rows, ("", *sums, *count_checks(ledger.chapters()))]
 
 
 def page_table(app, docname):
@@ -156,5 +156,5 @@ def setup(app):
     """Register the directive, its place-holder and what fills it."""
     app.add_node(Placeholder)
     app.add_post_transform(Draw)
-    drawn(app, {"build-status": lambda *here: page_table(*here) + versions_table()})
+    add_drawings(app, {"build-status": lambda *here: page_table(*here) + versions_table()})
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

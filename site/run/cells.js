@@ -12,7 +12,7 @@ const bars = [...document.querySelectorAll(".run-bar")];
 let python = null; // the module python.js, once asked for
 // all cells of the page in order, hidden ones too: {source, mark, imports, lacks, number, bar}
 let cells = null;
-let clock = 0; // counts runs, so that a cell knows whether one above it has changed since
+let clock = Date.now(); // counts runs: did a cell above change since? Kept figures have lower ones
 let queue = Promise.resolve();
 let generation = 0; // of the variables: a stop or reset begins a new one
 let warmed = false; // is the rest on its way?
@@ -181,6 +181,7 @@ function isStale(place, ran = cells[place].ran) {
 
 const PRINTED = ":scope > .cell_output:not(.run-output)";
 const BOOKS = "Printed in the book, from its own code";
+const RESULTS = `dpnotes-results/${PAGE}`;
 const resultOf = (bar) => cellBox(bar).querySelector(":scope > .run-output");
 
 // Every output says which code it is of, when that is not the code as it stands now.
@@ -193,7 +194,7 @@ function markResults() {
     if (box) {
       const isOld = isStale(place, cell.tried);
       const ended = cell.generation !== generation;
-      const why = ended ? "from before Python ended" : "the code here or above is another one now";
+      const why = ended ? "its variables are gone" : "the code here or above is another one now";
       old += isOld && !ended;
       box.classList.toggle("old", isOld);
       box.firstElementChild.textContent = box.dataset.says + (isOld ? ` (old: ${why})` : "");
@@ -412,14 +413,31 @@ async function saveNotebook() {
   say("The notebook with your changes is in your downloads.");
 }
 
-// What was typed before is there again.
+// What was typed before is there again, and in this tab what was shown, marked as old.
 async function recall() {
   const typedIn = (bar) => kept("localStorage", keyOf(bar));
   const typed = bars.map((bar) => [bar, typedIn(bar)]).filter(([, text]) => text !== null);
-  if (!typed.length) return;
+  const shown = JSON.parse(kept("sessionStorage", RESULTS) || "{}");
+  const before = bars.filter((bar) => shown[bar.dataset.mark]);
+  if (!typed.length && !before.length) return;
   await load();
+  for (const bar of before) {
+    const box = outputBox(bar);
+    ({ says: box.dataset.says, html: box.innerHTML } = shown[bar.dataset.mark]);
+  }
   typed.forEach(([bar, text]) => openEditor(bar, text));
+  markResults();
 }
+
+addEventListener("pagehide", () => {
+  const shown = bars.filter(resultOf).map((bar) => {
+    const { dataset, innerHTML } = resultOf(bar);
+    return [bar.dataset.mark, { says: dataset.says, html: innerHTML }];
+  });
+  try {
+    sessionStorage.setItem(RESULTS, JSON.stringify(Object.fromEntries(shown)));
+  } catch {} // more than the browser keeps: they are lost with the page
+});
 
 // Until Python has nothing to do and the reader has let a moment pass: a run must not wait.
 async function calm() {

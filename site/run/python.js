@@ -78,9 +78,11 @@ function end(error, dead = error instanceof Broken || current === "starting") {
   cut.forEach((request) => request.reject(error));
 }
 
-// A page that the browser keeps for the way back would go on holding what is running.
+// A page that the browser keeps for the way back would go on holding what is running, and half a
+// gigabyte for a worker of its own.
 addEventListener("pagehide", () => {
-  if (current === "busy") end(new Stopped("stopped: the page was left"));
+  if (current === "busy" || worker?.terminate)
+    end(new Stopped("stopped: the page was left"), false);
 });
 
 /** Does the shared worker say this in time? */

@@ -20,6 +20,13 @@ def test_every_name_of_dp_has_an_example_that_is_true(name):
     assert not doctest.DocTestRunner().run(example, out=report.append).failed, "".join(report)
 
 
+def test_the_first_call_of_a_name_leads_to_the_page():
+    called = '<span class="n">{}</span><span class="o">.</span><span class="n">{}</span>'.format
+    known, unknown = called("composition", "advanced"), called("ax", "plot")
+    link = f'<a href="api.html#dpnotes.chapters.composition.advanced">{known}</a>'
+    assert api.link_first_calls(known + unknown + known, "api.html") == link + unknown + known
+
+
 def test_the_page_lists_what_a_room_offers():
     assert {"gaussian", "composition.advanced", "erm.logistic_loss", "stopping.Filter"} < set(
         PUBLIC

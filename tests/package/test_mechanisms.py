@@ -25,11 +25,6 @@ def rng():
     return np.random.default_rng(2006)
 
 
-def follows(draws, law):
-    """Kolmogorov-Smirnov test against a continuous law."""
-    assert stats.kstest(draws, law.cdf).pvalue > ALARM
-
-
 def test_randomized_response_far_out():
     far = dp.randomized_response_mechanism(np.ones(9, bool), epsilon=1e4, rng=rng())
     assert far.dtype == bool and far.all()
@@ -217,7 +212,7 @@ def test_calibrate_sample_and_account_share_one_unit(sensitivity):
     laplace = dp.laplace_mechanism(value, sensitivity, 0.5, rng=rng()) - 7
 
     def check(factor, noise, law, loss, epsilon, delta):
-        follows(noise, law(0, factor))
+        assert stats.kstest(noise, law(0, factor).cdf).pvalue > ALARM
         half = DRAWS // 2  # independent entries: the pairs' signs are fair coins
         same = (np.sign(noise[:half]) == np.sign(noise[half:])).sum()
         assert stats.binomtest(int(same), half).pvalue > ALARM

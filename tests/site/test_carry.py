@@ -310,12 +310,12 @@ def test_status_counts_what_was_checked(book):
     for page, row in zip(book, rows, strict=False):
         if page.name not in ("claims", "errata"):
             assert int(row[3].replace(",", "")) > 10
-        claims = [claim for claim in ledger.finished() if claim["page"] == page.name]
+        claims = [claim for claim in ledger.finished_claims() if claim["page"] == page.name]
         assert row[-2] == str(len(claims) or "") and bool(row[-1]) == bool(claims), page.name
     ran = [row for row in rows[:-1] if row[1]]
     assert len(ran) > 1 and all(float(row[1]) > 0 and int(row[2]) > 0 for row in ran)
     assert rows[-1][0] == "all"
-    assert int(rows[-1][-2].replace(",", "")) == len(ledger.finished())
+    assert int(rows[-1][-2].replace(",", "")) == len(ledger.finished_claims())
     assert rows[-1][-2:] == [claims_rows[-1][1], claims_rows[-1][3]]  # claims, tests
     versions = dict(facts)
     assert versions["numpy"] == metadata.version("numpy")

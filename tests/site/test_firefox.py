@@ -1,4 +1,4 @@
-"""The site in Firefox: pages, an answer of an assignment that its Python checks, and search.
+"""The site in Firefox: pages, Run, Stop, Back, homework, search, and all that without the server.
 
 Firefox speaks WebDriver BiDi over a socket; nothing else is needed to drive it. Skipped where it
 is not installed. Its shared workers end with their page, so each page starts a Python of its own.
@@ -67,7 +67,7 @@ class Firefox:
         """Until it is true, what it is. Asked again and again from outside: a promise in the page
         would be lost with an error of the expression."""
         asked = f"(() => {{ try {{ return {expression}; }} catch {{ return null; }} }})()"
-        for _ in range(900):
+        for _ in range(FOR_PYTHON // 100):
             if found := self.evaluate(asked):
                 return found
             time.sleep(0.1)
@@ -96,6 +96,53 @@ def test_a_page_opens_without_an_error(firefox, server, page):
     assert firefox.evaluate(HEAD) and firefox.faults == []
 
 
+def bar(number):
+    return f"document.querySelector('[aria-label=\"Run cell {number}\"]').parentElement"
+
+
+def shown(number):
+    label = f"Output of your run of cell {number}"
+    return f"document.querySelector('[aria-label=\"{label}\"]').textContent"
+
+
+def run(firefox, number, code=None):
+    """Press Run of a cell, with this code in it, as soon as its buttons can be seen."""
+    firefox.wait("document.documentElement.dataset.run === 'on'")
+    if code is not None:
+        area = f"document.querySelector('[aria-label=\"Code of cell {number}\"]')"
+        firefox.evaluate(f"void {bar(number)}.querySelector('[data-do=edit]').click()")
+        firefox.wait(f"!!{area}")
+        firefox.evaluate(f"void ({area}.value = {json.dumps(code)})")
+    firefox.evaluate(f"void {bar(number)}.querySelector('[data-do=run]').click()")
+
+
+def settled(firefox, number):
+    """What the note says when nothing runs any more."""
+    note = f"{bar(number)}.querySelector('.run-note').textContent"
+    return firefox.wait(f"/done|fail|stop|reload/i.test({note}) && {note}")
+
+
+def test_run_stop_and_back(firefox, server):
+    """A page that is left keeps what it shows, and no Python."""
+    firefox.open(f"{server.address}/chapters/calculator.html")  # left while its Python starts
+    firefox.open(f"{server.address}/chapters/intro.html")
+    run(firefox, 2)
+    assert "done in" in settled(firefox, 2)
+    assert "2.3851" in firefox.evaluate(shown(2))
+    run(firefox, 2, "while True:\n    pass")
+    firefox.wait(f"/^running …/.test({bar(2)}.querySelector('.run-note').textContent)")
+    firefox.evaluate("void document.querySelector('.run-panel [data-do=stop]').click()")
+    assert "stopped" in settled(firefox, 2)
+    run(firefox, 2, "6 * 7")
+    assert "done in" in settled(firefox, 2)
+    assert "42" in firefox.evaluate(shown(2))
+    firefox.open(f"{server.address}/chapters/claims.html")
+    firefox.send("browsingContext.traverseHistory", context=firefox.tab, delta=-1)
+    assert "variables are gone" in firefox.wait(f"/42/.test({shown(2)}) && {shown(2)}")
+    realms = firefox.send("script.getRealms", context=firefox.tab)["realms"]
+    assert "dedicated-worker" not in {realm["type"] for realm in realms}
+
+
 def test_an_answer_of_an_assignment_is_checked(firefox, server):
     firefox.open(f"{server.address}/chapters/assignments/laplace.html")
     area = "document.getElementById('answer-1a')"
@@ -109,6 +156,22 @@ def test_an_answer_of_an_assignment_is_checked(firefox, server):
     assert firefox.wait(f"/✗/.test({said}) && {said}")
 
 
-def test_search(firefox, server):
+def test_search_and_all_without_the_server(firefox, server):
     firefox.open(f"{server.address}/search.html?q=renyi")
-    assert "Rényi" in firefox.wait("document.querySelector('#search-results li a')?.textContent")
+    found = "document.querySelector('#search-results li a')?.textContent"
+    assert "Rényi" in firefox.wait(found)
+    firefox.open(f"{server.address}/chapters/intro.html")
+    run(firefox, 2, "6 * 7")
+    assert "done in" in settled(firefox, 2)  # then the book is kept
+    kept = """(async () => { for (const name of await caches.keys()) {
+      const keys = (await (await caches.open(name)).keys()).map((key) => key.url);
+      if (keys.some((url) => url.includes("texts.json"))) return true; }
+      return new Promise((done) => setTimeout(done, 300, false)); })()"""
+    assert any(firefox.evaluate(kept) for _ in range(FOR_PYTHON // 300)), "the book was not kept"
+    server.end()
+    firefox.open(f"{server.address}/chapters/intro.html")
+    assert "Differential" in firefox.evaluate(HEAD)
+    run(firefox, 2, "6 * 7")
+    assert "done in" in settled(firefox, 2)
+    firefox.open(f"{server.address}/search.html?q=gaussian")
+    assert firefox.wait(found)

@@ -40,17 +40,14 @@ def test_every_page_that_runs_is_a_notebook(written):
         assert all((ROOT / "chapters" / f"{link}.md").exists() for link in links), path.name
 
 
-def test_what_a_reader_changed_is_kept_and_an_untouched_copy_follows_the_book(written, tmp_path):
+def test_what_a_reader_changed_stays_and_the_books_lies_beside(written, tmp_path):
     shutil.copytree(written, tmp_path, dirs_exist_ok=True)
-    path, record = tmp_path / "pure-dp.ipynb", tmp_path / ".written.json"
-    new, marks = path.read_text(), json.loads(record.read_text())
+    assert lab.write(tmp_path) == []
+    path = tmp_path / "pure-dp.ipynb"
+    new = path.read_text()
     path.write_text("mine")
-    assert lab.write(tmp_path) == [] and path.read_text() == "mine"  # the book has nothing new
-    record.write_text(json.dumps({**marks, path.name: "an older book"}))
     assert lab.write(tmp_path) == ["pure-dp.ipynb"] and path.read_text() == "mine"
     assert (tmp_path / "pure-dp.new.ipynb").read_text() == new
-    record.write_text(json.dumps({path.name: lab.mark(path)}))
-    assert lab.write(tmp_path) == [] and path.read_text() == new
 
 
 def started(folder, log):

@@ -10,7 +10,7 @@ from checks import lint
 from machine import ROOT
 from pages import ledger
 
-FINISHED = ledger.finished()
+FINISHED = ledger.finished_claims()
 SLIPS = {"typo", "wrong", "underived"}
 
 

@@ -43,6 +43,7 @@ FAULTS = [
     (lint.glue, cell('glue("planted-x", x, display=False)')),
     (lint.typed_numbers, cell("x = 2.5") + "It falls to $2.71$.\n"),
     (lint.typed_numbers, cell('show(fig, alt="It falls to 2.71.")', "x = 2.5")),
+    (lint.typed_numbers, cell("x = 2.5") + "About 1,797 of them fall.\n"),
     (lint.sides, "On the left it falls.\n"),
     (lint.sides, cell('show(fig, alt="Left: it falls.")')),
     (lint.exercises, "```{exercise} Alone\n:label: ex-alone\nProve it.\n```\n"),

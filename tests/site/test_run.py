@@ -523,14 +523,21 @@ def test_one_python_serves_the_pages_of_a_visit(reader, python):
     visit(reader, FIRST)
 
 
-def test_what_was_typed_survives_a_reload(first):
+def test_what_was_typed_and_shown_is_there_again(first):
+    """After a reload, and after the way back to a page."""
     tab = first
     type_code(tab, 2, "print(6 * 7)")
-    tab.reload()
-    area = tab.get_by_label("Code of cell 2")
-    area.wait_for()
-    assert area.input_value() == "print(6 * 7)"
-    assert area.is_visible()
+    press(tab, 2, "run")
+    settled(tab, 2, "done")
+    for leave in (tab.reload, lambda: tab.goto(tab.url.replace("intro", "claims"))):
+        leave()
+        if "claims" in tab.url:
+            tab.go_back()
+        area = tab.get_by_label("Code of cell 2")
+        area.wait_for()
+        assert area.input_value() == "print(6 * 7)" and area.is_visible()
+        assert labels(tab)[-1] == "Your code, run in this page (old: its variables are gone)"
+        assert "42" in output(tab, 2).inner_text()
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name in PAGES_HTML])

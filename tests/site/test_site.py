@@ -395,8 +395,9 @@ LONG_CODE = """() => [...document.querySelectorAll(".cell_input pre")]
   .filter((code) => code.scrollWidth > code.clientWidth + 1).length"""
 
 
-def test_code_is_whole_on_a_phone(watched):
-    tab = watched.open("chapters/composition.html", NARROW)
+@pytest.mark.parametrize("size", [NARROW, WIDE])
+def test_code_is_whole(watched, size):
+    tab = watched.open("chapters/composition.html", size)
     open_all(tab)
     assert tab.evaluate(LONG_CODE) == 0
 

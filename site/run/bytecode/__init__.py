@@ -22,7 +22,7 @@ def mark_of(source):
     return hashlib.sha256(made).hexdigest()[:12]
 
 
-def named(source):
+def name_in_site(source):
     """The name in the site: another content has another name, so that no cache keeps an old one."""
     if source.suffix != ".whl":
         return source.name
@@ -39,4 +39,4 @@ def write(sources, target, core, cache):
     if jobs:
         command = [node_executable(), str(HERE / "compile.mjs"), str(core)]
         subprocess.run(command, input=json.dumps(jobs), text=True, check=True)
-    return {source: shutil.copy(kept[source], target / named(source)) for source in sources}
+    return {source: shutil.copy(kept[source], target / name_in_site(source)) for source in sources}
