@@ -12,6 +12,9 @@ BUILT := _build/html/.built
 # the masters of the last build, for every command, until it is said otherwise
 ASSIGNMENTS ?= $(or $(shell head -n 1 chapters/assignments/.masters 2>/dev/null),assignments)
 export ASSIGNMENTS
+ifneq ($(word 2,$(ASSIGNMENTS)),)
+$(error ASSIGNMENTS: a folder without spaces in its path is needed)
+endif
 SOURCES := $(shell find _config.yml _toc.yml package-lock.json chapters dpnotes ledger site assignments $(ASSIGNMENTS) \
   tests/claims tests/*.py -type f -not -path '*/__pycache__/*' -not -path 'chapters/assignments/*')
 PORT ?= 8000
@@ -106,7 +109,7 @@ checks: $(BUILT)
 	TQDM_DISABLE=1 $(PYTEST) --dist loadfile $(NBVAL) -q _build/jupyter_execute
 	$(PYTEST) -m "$(MARKED)" --durations=20 --ignore=tests/claims tests
 
-# as root, with Slurm installed
+# as root
 grading: $(INSTALLED)
 	$(BIN)/python -m pytest -m "" tests/grading/test_class.py tests/grading/test_gradescope.py
 
@@ -126,7 +129,7 @@ mutants: $(INSTALLED)
 	$(BIN)/python -m tests.mutants $(ROOM) $(if $(N),--count $(N)) $(if $(SEED),--seed $(SEED))
 
 assignments: $(INSTALLED)
-	$(GRADER) build --masters $(ASSIGNMENTS)
+	$(GRADER) build --masters "$(ASSIGNMENTS)"
 
 # for the formulas on the pages for marking, which say so where it can't be had
 node_modules/katex: | $(INSTALLED)
@@ -135,12 +138,12 @@ node_modules/katex: | $(INSTALLED)
 grade: $(INSTALLED) node_modules/katex
 	@test -n "$(HW)" -a -n "$(SUBMISSIONS)" -a -n "$(OUT)" || \
 	  { echo "make grade HW=laplace SUBMISSIONS=folder OUT=folder [JOBS=4] [ROSTER=ids.csv] [SLICE=3/40]"; exit 1; }
-	$(GRADER) grade --masters $(ASSIGNMENTS) $(if $(JOBS),--jobs $(JOBS)) $(if $(SLICE),--part $(SLICE)) \
-	  $(if $(ROSTER),--roster $(ROSTER)) $(FLAGS) $(HW) $(SUBMISSIONS) $(OUT)
+	$(GRADER) grade --masters "$(ASSIGNMENTS)" $(if $(JOBS),--jobs $(JOBS)) $(if $(SLICE),--part $(SLICE)) \
+	  $(if $(ROSTER),--roster "$(ROSTER)") $(FLAGS) $(HW) "$(SUBMISSIONS)" "$(OUT)"
 
 gradescope: $(INSTALLED)
 	@test -n "$(HW)" -a -n "$(OUT)" || { echo "make gradescope HW=laplace OUT=laplace.zip"; exit 1; }
-	$(GRADER) gradescope --masters $(ASSIGNMENTS) $(HW) $(OUT)
+	$(GRADER) gradescope --masters "$(ASSIGNMENTS)" $(HW) "$(OUT)"
 
 # for every system; a version that is pinned stays, if it can
 pins: $(INSTALLED)

@@ -37,7 +37,7 @@ class Submission:
     stubs: set = field(default_factory=set)  # questions whose cell is as it was given out
     code: str = ""  # the student's own, for the comparison of submissions
     flags: list = field(default_factory=list)
-    nothing: str = "nothing was handed in"  # said of each question where no code was reached
+    nothing: str = "no notebook was handed in"  # said of each question where no code was reached
 
 
 def same(one, other):

@@ -1,9 +1,11 @@
 """What a run leaves behind: grades.csv, tables for other systems, feedback and logs."""
 
 import html
+import io
 import json
 import statistics
 import time
+import zipfile
 
 from . import by_hand, marks, rendering, summary
 from .files import Names, file_name, plain, write
@@ -100,7 +102,7 @@ def feedback(master, result, options, line, answers):
         sums = f"{result['total']:g} of {sum(q.points for q in master.questions):g} points"
     date = time.strftime("%Y-%m-%d", time.localtime(options.now))
     lost = all(score is None for score in result["scores"].values())
-    file = html.escape(result["file"]) or "nothing was handed in"
+    file = html.escape(result["file"]) or "no notebook was handed in"
     file = "could not be marked" if lost else f"marked on {date}: {file}"
     parts = [f'<p class="sum">{sums}</p>', f"<p>{file}. {line}</p>"]
     for q in master.questions:
@@ -109,6 +111,16 @@ def feedback(master, result, options, line, answers):
         head = f"<h2>{q.id}: {points} of {q.points:g}</h2>"
         parts.append(f"<section>{head}<p>{text}</p>{answers.get(q.id, '')}</section>")
     return page(f"{master.name}: {result['student']}", parts)
+
+
+def parcel(out, pages):
+    """All feedback in one file for Canvas and Moodle, which know a student by the name of what was
+    handed in: {its place in SUBMISSIONS: page}."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        for place, text in pages.items():
+            archive.writestr(f"{place}.html", text.encode("utf-8", "replace"))
+    write(out / "feedback.zip", data.getvalue())
 
 
 def page(title, parts):
@@ -142,20 +154,38 @@ def write_reports(out, master, results, collected, options):
     imports(out, master, results, options.roster)
     line = median(results) if options.median else ""
     answers = {q.id: solutions(q) for q in master.questions} if options.solutions else {}
+    pages = {}
     for result in results:
         name = file_name(result["student"])
-        write(out / "feedback" / f"{name}.html", feedback(master, result, options, line, answers))
+        pages[result.get("place")] = feedback(master, result, options, line, answers)
+        write(out / "feedback" / f"{name}.html", pages[result.get("place")])
         log = "\n".join(result["flags"]) + "\n\n" + result["log"] + "\n"
         write(out / "logs" / f"{name}.txt", log)
+    parcel(out, {place: text for place, text in pages.items() if place})
     by_hand.pages(out, master, results)
     parts = summary.parts(master, results, options.roster, collected)
     write(out / "summary.html", page(f"{master.name}: summary", parts))
-    said = [f"{len(changed)} points changed since the last run: see changes/"] if changed else []
-    if again := sum(len(r["outdated"]) for r in results):
-        said.append(f"{again} answers were changed after they were marked: mark them again")
-    if collected.aside:
-        said.append(f"{len(collected.aside)} rows could not be used: see by-hand/set-aside.csv")
-    return said
+    return told(master, results, collected, changed)
+
+
+def told(master, results, collected, changed):
+    """Sentences for whoever started the run: what there is to look at."""
+    left = {
+        f"by-hand/{q.id}.html": sum(r["points"][q.id] is None for r in results)
+        for q in master.questions if q.manual
+    }  # fmt: skip
+    counts = {
+        "points changed since the last run, see changes/": len(changed),
+        "answers changed after their mark, mark them again": sum(
+            len(r["outdated"]) for r in results
+        ),
+        "rows that could not be used, see by-hand/set-aside.csv": len(collected.aside),
+        f"answers without a mark by hand, see {', '.join(p for p in left if left[p])}": sum(
+            left.values()
+        ),
+        "submissions with flags, see summary.html": sum(bool(r["flags"]) for r in results),
+    }
+    return [f"{what}: {count}" for what, count in counts.items() if count]
 
 
 def claim(out, name):

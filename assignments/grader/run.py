@@ -21,6 +21,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from . import by_hand, judge, marks, masters, report, sandbox, submissions
+from .files import printable
 
 FAILED = "not marked: the grader failed"
 AGAIN = "marked again, alone: others kept the processors busy"
@@ -103,6 +104,11 @@ def supervised(context, *task):
         child.join()
 
 
+def place(path, folder):
+    """Where a submission lies in the folder of all, or an empty text."""
+    return printable(str(path.relative_to(folder))) if path else ""
+
+
 def has_company(result, jobs, left):
     """Whether something was lost because others, perhaps of this class, were busy."""
     return result["late"] and jobs > 1 and len(left) > 1
@@ -117,7 +123,7 @@ def grade(name, folder, out, masters_folder, limits, jobs=2, launcher=sandbox.Bu
     """
     path, out = Path(masters_folder) / f"{name}.md", Path(out).resolve()
     master, everyone = masters.read(path), submissions.numbered(folder, name)
-    numbers = {student: number for student, *_, number in everyone}
+    known = {student: (number, place(path, folder)) for student, path, _, number in everyone}
     number, parts = options.part
     entries = [entry[:3] for entry in everyone[number - 1 :: parts]]
     if launcher is sandbox.Bubblewrap:
@@ -152,7 +158,7 @@ def grade(name, folder, out, masters_folder, limits, jobs=2, launcher=sandbox.Bu
             if FAILED not in results[student]["flags"]:
                 report.remember(out, results[student], fingerprints[student])
     for student, result in results.items():  # a lost submission has no marks yet
-        result["number"] = numbers[student]
+        result["number"], result["place"] = known[student]
         result["scores"] = {q.id: result["scores"].get(q.id) for q in master.questions}
     if parts == 1:
         collected = marks.collect(out, master, list(results))

@@ -57,6 +57,7 @@ class SandboxError(RuntimeError):
     """There is no working sandbox on this machine."""
 
 
+@cache
 def font_cache(folder):
     """Matplotlib's font list, made once: without it each sandbox would search the fonts again."""
     if not any(Path(folder).glob("fontlist*")):

@@ -36,6 +36,7 @@ class Session:
         self.end = time.monotonic() + limits.patience * limits.total_seconds
         self.before, self.now = 0.0, (0.0, 0.0)  # (work, waiting) of ended processes, of this one
         self.late = False  # whether something was lost because others kept the processors busy
+        self.works = False  # whether the given cells have run here
         self.done = []  # cells run
         self.deadly, self.fatal = set(), {}  # cells and calls that ended the process
         self.starts, self.output, self.process, self.reason = 0, b"", None, "never started"
@@ -156,20 +157,21 @@ class Session:
                     break
 
     def run_given_cells(self):
-        """Run the cells that everyone is given. A failure before any cell of the student's is an
-        error of the machine or of the master, and costs nobody points."""
+        """Run the cells that everyone is given. Where they have never run, a failure is an error of
+        the machine or of the master, and costs nobody points; later the student has used all up."""
         reason = ""
         for source in self.given:
             try:
                 reply = self.do(source, self.limits.total_seconds)
                 reason = reason or f"{reply.get('error', '')} {reply.get('message', '')}".strip()
             except SandboxEnded as gone:
-                if self.done:
+                if self.works:
                     raise
                 reason = f"{gone} {self.output[-LONGEST:].decode('utf-8', 'replace')}".strip()
                 break
-        if reason and not self.done:
+        if reason and not self.works:
             raise SandboxError(f"the cells that are given don't run in the sandbox: {reason}")
+        self.works = True
 
     def run_now(self, source):
         self.allow(self.limits.cell_seconds + 3)

@@ -28,8 +28,10 @@ BLACKBOARD = re.compile(r"(?P<id>.*_(?P<name>[^_]+))_attempt_(?P<file>\d{4}(-\d\
 BRIGHTSPACE = re.compile(
     r"(?P<id>\d+-\d+) - (?P<name>.+?) - (?P<file>[A-Z][a-z]+ \d+, \d{4} \d{3,4} [AP]M)(?: - .+)?"
 )
-TYPED = re.compile(r".+_(?:text|link)\.html|.+_attempt_\d{4}(-\d\d){5}\.txt")  # no file of theirs
-TEXT = "no notebook: a text typed in the course system"
+TYPED = re.compile(  # no file of theirs: in Canvas, Blackboard, Moodle
+    r".+_(?:text|link)\.html|.+_attempt_\d{4}(-\d\d){5}\.txt|.+_assignsubmission_onlinetext.*"
+)
+TEXT = "a text was typed in the course system"
 COPY = re.compile(r"(?: ?\((\d+)\)|-(\d+))$")  # "laplace (1)", and Canvas' "laplace-1"
 
 
@@ -57,11 +59,11 @@ def numbered(folder, name):
         student, number, flags = owner(entry.name if entry.is_dir() else entry.stem)
         if entry.is_symlink():
             student, number, flags = named(entry.name), "", ["a link instead of a file"]
+        elif TYPED.fullmatch(entry.name):
+            flags = [*flags, TEXT]
         elif entry.is_dir():
             path, more = choose(entry, name)
             flags = flags + more
-        elif TYPED.fullmatch(entry.name):
-            flags = [*flags, TEXT]
         elif entry.is_file():
             path, flags = entry, flags + ["renamed file"] * (not readable(entry.name))
         else:
@@ -99,9 +101,8 @@ def newest_of_each(entries):
         other = seen[student, number]
         files = sorted(filter(None, [other[2], path]), key=age)
         flags = list(dict.fromkeys([*other[3], *flags]))
-        if files and "no notebook" in flags:  # Moodle's folder of a text typed online
-            flags[flags.index("no notebook")] = "more was handed in than files"
-        flags = [flag for flag in flags if flag != TEXT or not files]
+        if files and BLACKBOARD.fullmatch(files[-1].stem):  # it writes a text for each attempt
+            flags = [flag for flag in flags if flag != TEXT]
         if len(files) == 2:
             flags.append(f"several files: not marked: {files[0].name}")
         other[2:] = files[-1] if files else None, flags
@@ -150,8 +151,10 @@ def with_unique_names(entries):
 
 
 def choose(folder, name):
-    """The newest notebook of the right name in a student's folder, else the newest there is."""
-    found, complete = notebooks(folder)
+    """The newest notebook of the right name in a student's folder, else the newest there is, else
+    the newest file."""
+    every, complete = files_below(folder)
+    found = [path for path in every if readable(path.name)] or every
     flags = [] if complete else ["too many or too deep folders: not all were searched"]
     if not found:
         return None, ["no notebook", *flags]
@@ -160,12 +163,12 @@ def choose(folder, name):
     if not right:
         flags.insert(0, "renamed file")
     if others := [p.name for p in right or found if p != best]:
-        flags.insert(0, f"several notebooks: not marked: {', '.join(others[:5])}"[:200])
+        flags.insert(0, f"several files: not marked: {', '.join(others[:5])}"[:200])
     return best, flags
 
 
-def notebooks(folder):
-    """The notebooks below a folder, by name, and whether all of it could be searched."""
+def files_below(folder):
+    """The files below a folder, by name, and whether all of it could be searched."""
     found, waiting, seen, complete = [], [(Path(folder), 0)], 0, True
     while waiting:
         place, depth = waiting.pop()
@@ -184,6 +187,6 @@ def notebooks(folder):
             path = place / entry.name
             if entry.is_dir(follow_symlinks=False):
                 waiting.append((path, depth + 1))
-            elif readable(entry.name) and entry.is_file(follow_symlinks=False):
+            elif entry.is_file(follow_symlinks=False):
                 found.append(path)
     return sorted(found), complete

@@ -75,6 +75,9 @@ def advanced(
     `mean` bounds the mean loss of one round: epsilon^2/2 gives A-advanced-pure and U-advanced,
     `kl_from_pure_piecewise` T-14 and T-17, `kl_from_pure_exponential` F-3.20 and S-0.3. Rounds that
     are (epsilon, delta)-DP have this epsilon too, at 1 - (1-delta)^k (1-delta_prime).
+
+    >>> round(composition.advanced(0.1, 100, 1e-6), 4)
+    5.7561
     """
     return k * mean(epsilon) + epsilon * np.sqrt(-2 * k * np.log(delta_prime))
 
@@ -96,7 +99,11 @@ def advanced_azuma(
 
 @checked
 def advanced_heterogeneous(epsilons: Nonnegative, delta_prime: PositiveProbability) -> float:
-    """Different rounds: sum eps_i tanh(eps_i/2) + sqrt(2 ln(1/delta_prime) sum eps_i^2)."""
+    """Different rounds: sum eps_i tanh(eps_i/2) + sqrt(2 ln(1/delta_prime) sum eps_i^2).
+
+    >>> round(composition.advanced_heterogeneous([0.1, 0.2, 0.3], 1e-6), 4)
+    2.0364
+    """
     epsilons = np.atleast_1d(epsilons)
     log_inverse = -np.log(delta_prime)
     width = np.sqrt(2 * log_inverse) * np.linalg.norm(epsilons)
@@ -110,6 +117,9 @@ def per_query_epsilon(
     """Largest x with k x^2/2 + x sqrt(2k ln(1/delta')) <= epsilon: the budget of one of k queries.
 
     From A-advanced-pure, solved for x.
+
+    >>> round(composition.per_query_epsilon(1.0, 100, 1e-6), 4)
+    0.0187
     """
     log_inverse = -np.log(delta_prime)
     sum_of_roots = np.sqrt(2 * log_inverse + 2 * epsilon) + np.sqrt(2 * log_inverse)
@@ -137,6 +147,9 @@ def answerable_queries(
 
     The largest k with ln(k/beta)/each(epsilon, k, delta) <= error (F-n-squared, with F-3.8);
     ``each=lambda epsilon, k, delta: epsilon / k`` is basic composition.
+
+    >>> composition.answerable_queries(100.0, 1.0, 1e-6)
+    11
     """
 
     def fits(k):
@@ -210,6 +223,9 @@ def optimal(
     """Least epsilon of k adaptive (epsilon, delta)-DP rounds at `target_delta` (X-optimal).
 
     Infinite if `target_delta` < 1 - (1-delta)^k, and k epsilon at equality.
+
+    >>> round(composition.optimal(0.1, 100, 1e-6), 4)
+    4.7746
     """
     coins, kept = randomized_response(epsilon).compose(k), _log_kept(delta, k)
     with np.errstate(divide="ignore"):  # ln(1 - target_delta) - k ln(1-delta), <= 0 if feasible

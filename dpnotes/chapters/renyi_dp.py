@@ -28,6 +28,9 @@ def subsampled_gaussian(
     The moment is sum_j C(alpha, j) rate^j (1-rate)^(alpha-j) exp(j(j-1)/(2 sigma^2))
     (A-moments-accountant; Mironov, Talwar & Zhang 2019, section 3.3).
     Real orders: ``subsample(gaussian(sigma), rate).renyi(alpha)``.
+
+    >>> round(renyi_dp.subsampled_gaussian(1.0, 0.01, 8), 4)
+    0.0009
     """
     if not ((alpha <= 1e6) & (alpha == np.floor(alpha)) & (alpha >= 2)).all():
         raise refusal("alpha", alpha, "a whole number from 2 to 10^6")

@@ -43,6 +43,9 @@ def exponential(
 
     epsilon-DP when one neighbour moves every utility by at most `sensitivity` (F-exponential,
     F-3.10). The largest exponent after Gumbel noise, along the last axis.
+
+    >>> selection.exponential([10, 8, 3], rng=np.random.default_rng(1))
+    0
     """
     gaps = _gaps(utility, 2 * sensitivity / epsilon)
     return _largest(gaps + rng.gumbel(size=gaps.shape))

@@ -50,6 +50,9 @@ def amplification(
     """(ln(1 + rate (e^epsilon - 1)), rate delta): what subsampling makes of (epsilon, delta)-DP.
 
     T-19: uniform subsets, substitution. X-poisson-amplification: Poisson sampling, add/remove.
+
+    >>> round(subsampling.amplification(1.0, 0.01)[0], 4)
+    0.017
     """
     return _mixed(epsilon, rate), rate * delta
 

@@ -69,17 +69,11 @@ def a_table_without_end(notebook, master):
     cell_of(notebook, "2a").source = "|a" * 500 + "|\n" + "|-" * 500 + "|\n" + "|\n" * 99_000
 
 
-@case(FULL, "replaces np.nnnn")
-def endless_name(notebook, master):
-    notebook.cells.append(new_code_cell(f"np.{'n' * 300_000} = 1"))
-
-
 extra("import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nanswered = []\n"
       f"for number in {seccomp.numbers(platform.machine())}:\n"
       "    if libc.syscall(number, -1, -1, -1, -1, -1, -1) != -1 or ctypes.get_errno() != 1:\n"
       "        answered.append(number)\nprint('answered:', answered)",
       FULL, "mentions ctypes", name="refused calls")  # fmt: skip
-extra("import os\nprint(os.listdir('/proc'))", FULL, "mentions /proc", name="looks at proc")  # fmt: skip
 
 
 @case(17)

@@ -176,7 +176,6 @@ cells({
     "for i in range(400_000):\n    open(f'/tmp/{i}', 'w').close()": "the cell made too many files",
 }, FULL, ENDED, name="cells that take all")  # fmt: skip
 extra("import os\nwhile True:\n    os.fork()", FULL, "mentions os.fork", name="fork bomb")  # fmt: skip
-extra("%matplotlib inline\nimport matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()", FULL, name="magics and plots")  # fmt: skip
 
 cells({
     "while True:\n    pass": CUT,
@@ -196,13 +195,13 @@ answers({
 
 cheat("np.isclose = np.allclose = lambda *a, **k: True\nimport scipy.stats\nscipy.stats.kstest = None",
       "replaces np.isclose", name="patched NumPy and SciPy")  # fmt: skip
-cheat("import builtins\nbuiltins.AssertionError = type('Quiet', (Exception,), {})",
-      "replaces builtins.AssertionError", name="patched builtins")  # fmt: skip
 cheat("import ast\nclass Empty(ast.NodeTransformer):\n    def visit_Assert(self, node):\n        return ast.Pass()\n"
       "get_ipython().ast_transformers.append(Empty())",
       "mentions ast_transformers", name="AST transformer")  # fmt: skip
-cheat("shell = get_ipython()\nshell.showtraceback = lambda *a, **k: None\nshell.set_custom_exc((Exception,), lambda *a, **k: None)",
-      "mentions showtraceback", name="patched exception display")  # fmt: skip
+cheat("import builtins, sqlite3\nbuiltins.AssertionError = type('Quiet', (Exception,), {})\n"
+      "shell = get_ipython()\nshell.showtraceback = lambda *a, **k: None\nshell.set_custom_exc((Exception,), lambda *a, **k: None)\n"
+      "sqlite3.connect('gradebook.db').execute('create table if not exists grade (score)')",
+      "replaces builtins.AssertionError", "mentions showtraceback", "mentions gradebook.db", name="patched Python")  # fmt: skip
 cheat("class Yes(float):\n    shape = (20000,)\n    __eq__ = __le__ = __lt__ = __ge__ = __gt__ = lambda self, other: True\n"
       "    __sub__ = __abs__ = __getitem__ = __array__ = lambda self, *a, **k: self\n"
       f"for name in {FUNCTIONS}:\n    globals()[name] = lambda *a, **k: Yes()",
@@ -213,9 +212,6 @@ cheat("import json, os, struct\nfor number in range(200):\n"
       "        except OSError:\n            pass",
       name="forged answers on the pipe")  # fmt: skip
 cheat("import inside, wire\ninside.call = lambda *a: {'value': True}\nwire.pack = lambda value: True", name="patched runner")  # fmt: skip
-cheat("import sqlite3\nfor place in ['gradebook.db', '/tmp/gradebook.db', '../gradebook.db']:\n"
-      "    try:\n        sqlite3.connect(place).execute('create table grade (score)')\n    except Exception:\n        pass",
-      "mentions gradebook.db", name="forged database")  # fmt: skip
 cheat("import os, sys\nfound = []\n"
       "for folder, inner, files in os.walk('/'):\n"
       "    inner[:] = [d for d in inner if d not in ('proc', 'sys', 'site-packages', 'share')]\n"
@@ -248,8 +244,6 @@ def edited(cells, **values):
     for cell in cells:
         if "source" in values and is_test(cell):
             cell.source = values["source"]
-        if "points" in values and "points" in cell.metadata.get("nbgrader", {}):
-            cell.metadata.nbgrader.points = values["points"]
         if "metadata" in values:
             cell.metadata = values["metadata"]
     return cells
@@ -259,30 +253,26 @@ damaged("edited_tests", lambda _, student: edited(student, source="assert True")
         NONE, "edited test 1a", "edited test 3b")  # fmt: skip
 damaged("deleted_tests_good_answers", lambda cells, _: [c for c in cells if not is_test(c)],
         FULL, "missing test 1a")  # fmt: skip
-damaged("deleted_tests_no_answers", lambda _, given: [c for c in given if not is_test(c)],
-        NONE, "missing test 1a")  # fmt: skip
 damaged("metadata_lost", lambda cells, _: edited(cells, metadata=NotebookNode()),
         FULL, "metadata lost")  # fmt: skip
-damaged("points_raised", lambda cells, _: edited(cells, points=1000), FULL)
-damaged("duplicated_cells", lambda cells, _: [c for c in cells for _ in range(2)], FULL)
-damaged("stubs_pasted_at_the_end", lambda cells, student: cells + student, FULL)
-damaged("answers_after_the_tests",
-        lambda cells, _: sorted(cells, key=lambda c: c.metadata.get("nbgrader", {}).get("solution", False)), FULL)  # fmt: skip
+damaged("answers_after_the_tests_and_stubs_at_the_end",
+        lambda cells, student: sorted(cells, key=lambda c: c.metadata.get("nbgrader", {}).get("solution", False)) + student, FULL)  # fmt: skip
 damaged("one_cell_for_everything",
         lambda cells, _: [new_code_cell("\n\n".join(c.source for c in cells if c.cell_type == "code"))],
-        FULL)  # fmt: skip
-damaged("names_deleted_at_the_end", lambda cells, _: cells + [new_code_cell("%reset -f")], FULL)
-damaged("imports_deleted", lambda cells, _: [c for c in cells if "import numpy" not in c.source],
-        FULL)  # fmt: skip
-damaged("notes_in_between",
-        lambda cells, _: [c for cell in cells for c in (new_markdown_cell("# my notes"), new_code_cell("1 / 0"), cell)],
         FULL)  # fmt: skip
 
 
 @case(FULL)
-def metadata_swapped(notebook, master):
+def untidy(notebook, master):
+    """Other points, two tests under each other's name, no imports, failing cells in between, and
+    all names deleted at the end."""
     one, other = cell_of(notebook, "test-1a"), cell_of(notebook, "test-3b")
     one.metadata, other.metadata = other.metadata, one.metadata
+    one.metadata.nbgrader.points = 1000
+    given = [c for c in notebook.cells if "import numpy" not in c.source]
+    notes = [new_markdown_cell("# my notes"), new_code_cell("1 / 0")]
+    notebook.cells = [c for cell in given for c in (*copy.deepcopy(notes), cell)]
+    notebook.cells.append(new_code_cell("%reset -f"))
 
 
 @case(FULL)

@@ -3,16 +3,19 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
+import zipfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
+import build
 import hostile
 from assignments.grader import sandbox
 from assignments.grader.check import solved
@@ -33,6 +36,13 @@ def grader(*arguments, check=True, **options):
 
 def grade(masters, folder, out, *more):
     return ["grade", "--masters", masters, *PATIENT, "laplace", folder, out, *more]
+
+
+def test_folders_may_have_spaces():
+    folders = {"SUBMISSIONS": "Homework 1", "OUT": "my results", "ROSTER": "Grades DP.csv"}
+    command = ["make", "-n", "grade", "HW=laplace", *(f"{n}={v}" for n, v in folders.items())]
+    said = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert set(folders.values()) <= set(shlex.split(said.splitlines()[-1]))
 
 
 @contextmanager
@@ -102,6 +112,10 @@ def test_a_class_in_parts_gives_the_same_table(table, light, new_out):
     assert len(list((out / "results").glob("*.json"))) == 4
     grader(*grade(light, folder, out))
     assert (out / "grades.csv").read_bytes() == at_once
+    with zipfile.ZipFile(out / "feedback.zip") as archive:
+        assert archive.namelist() == [
+            f"{n}/laplace.ipynb.html" for n in ("ada", "ben", "eve", "kim")
+        ]
 
 
 DOCKER = "chown dac_override fowner fsetid kill setgid setuid setpcap net_bind_service net_raw sys_chroot mknod audit_write setfcap"  # noqa: E501
@@ -191,3 +205,30 @@ def test_private_folder_and_a_master_that_is_wrong(light, tmp_path):
     assert "week1: no wrong answer for 1a" in done.stderr
     assert (pages / "week1.md").exists()
     assert (pages / "downloads" / "week1.ipynb").exists()
+
+
+def test_private_sheets_stay_when_the_book_is_built_again(light, tmp_path, monkeypatch):
+    """Without the variable, and where the grader or the public masters are newer, as after a pull.
+    A sheet that the private folder lacks is taken away, and the public ones come back if asked."""
+    sheets, own = tmp_path / "chapters" / "assignments", tmp_path / "mine" / "laplace.md"
+    (tmp_path / "assignments").symlink_to(ROOT / "assignments")
+    (sheets / "downloads").mkdir(parents=True)
+    own.parent.mkdir()
+    own.write_text(
+        (light / "laplace.md").read_text().replace("(2 points).**", "(2 points), ours.**")
+    )
+
+    def built(folder=""):
+        """The sheets, and whether that of laplace is the private one, in both its forms."""
+        monkeypatch.setenv("ASSIGNMENTS", str(folder))
+        build.write_assignments(tmp_path)
+        texts = [file.read_text() for file in sheets.rglob("laplace.*")]
+        assert len(texts) == 2
+        return {file.stem for file in sheets.glob("*.md")}, all("ours.**" in t for t in texts)
+
+    masters = {path.stem for path in (ROOT / "assignments").glob("*.md")}
+    assert built() == (masters, False)
+    assert built("mine") == ({"laplace"}, True)
+    os.utime(sheets / ".complete", (0, 0))
+    assert built() == ({"laplace"}, True)
+    assert built("assignments") == (masters, False)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import zipfile
 from types import SimpleNamespace
 
 import pytest
@@ -20,10 +21,15 @@ def result(student, **changes):
 
 
 def run_once(out, students=STUDENTS, options=run.Options(now=0.0), **changes):  # noqa: B008
-    """What one run of the command writes; returns what it says."""
+    """What one run of the command writes; returns what it says: {sentence: count}."""
     collected = marks.collect(out, MASTER, students)
     results = [result(student, **changes) for student in students]
-    return report.write_reports(out, MASTER, results, collected, options)
+    said = report.write_reports(out, MASTER, results, collected, options)
+    return {what: int(count) for what, count in (line.split(": ") for line in said)}
+
+
+AGAIN = "answers changed after their mark, mark them again"
+ASIDE = "rows that could not be used, see by-hand/set-aside.csv"
 
 
 def read(out, students=STUDENTS):
@@ -127,9 +133,10 @@ def test_a_mark_belongs_to_the_answer_that_was_marked(tmp_path):
     """Handed in again with another answer, it is to be marked again, and everybody is told."""
     run_once(tmp_path, **digest("one"))
     table(tmp_path, "ada,5,6,good")
-    assert run_once(tmp_path, **digest("one")) == [] and read(tmp_path)["ada"] == (5.0, "good")
+    waits = {"answers without a mark by hand, see by-hand/2a.html": 3}
+    assert run_once(tmp_path, **digest("one")) == waits and read(tmp_path)["ada"] == (5.0, "good")
     said = run_once(tmp_path, **digest("two"))
-    assert "1 answers were changed after they were marked: mark them again" in said
+    assert said[AGAIN] == 1
     page = (tmp_path / "by-hand" / "2a.html").read_text()
     assert "changed after it was marked: 5 points, good." in page
     rows = {row["student"]: row for row in marks.rows(tmp_path / "grades.csv")}
@@ -137,9 +144,10 @@ def test_a_mark_belongs_to_the_answer_that_was_marked(tmp_path):
         rows["ada"]["2a"] == rows["ada"]["total"] == "" and "mark it again" in rows["ada"]["flags"]
     )
     assert "mark it again" not in rows["ben"]["flags"]
-    assert len(run_once(tmp_path, **digest("two"))) == 1, "it is said until the answer is marked"
+    assert run_once(tmp_path, **digest("two"))[AGAIN] == 1, "it is said until the answer is marked"
     table(tmp_path, "ada,5,6,good")
-    assert run_once(tmp_path, **digest("two")) == [] and read(tmp_path)["ada"] == (5.0, "good")
+    assert AGAIN not in run_once(tmp_path, **digest("two"))
+    assert read(tmp_path)["ada"] == (5.0, "good")
 
 
 def test_marks_from_an_old_page_do_not_count_for_a_new_answer(tmp_path):
@@ -149,7 +157,7 @@ def test_marks_from_an_old_page_do_not_count_for_a_new_answer(tmp_path):
     head = CHANGES + ",answer"
     table(tmp_path, "ada,6,6,,,,one", "ben,3,6,,,,two", name="2a-kim.csv", head=head)
     said = run_once(tmp_path, **digest("two"))
-    assert len(said) == 1 and read(tmp_path)["ben"] == (3.0, "")
+    assert said[AGAIN] == 1 and read(tmp_path)["ben"] == (3.0, "")
     assert read(tmp_path)["ada"] == (None, ""), "its first answer was on the page"
     assert "6 points, no comment" in (tmp_path / "by-hand" / "2a.html").read_text()
 
@@ -166,12 +174,12 @@ def test_marking_is_split_and_merged(tmp_path):
     assert found["ada"] == (6.0, "good") and found["ben"] == (2.0, "new")
     assert found["0012345"] == (1.0, "") and found["=cmd"] == (3.0, "")
     assert "somebody else was there: 6 'good'" in aside(tmp_path)["ada", "2a", "5"]
-    assert any("1 rows could not be used" in line for line in said)
+    assert said[ASIDE] == 1
     assert not list((tmp_path / "by-hand").glob("2a-*.csv")), "merged, and kept in backup"
     run_once(tmp_path)
     assert len(aside(tmp_path)) == 1, "said again, and not lost"
     (tmp_path / "by-hand" / "set-aside.csv").write_text("student,question,points,comment\n")
-    assert run_once(tmp_path) == [] and aside(tmp_path) == {}
+    assert ASIDE not in run_once(tmp_path) and aside(tmp_path) == {}
 
 
 def test_rows_of_nobody_and_double_rows_are_kept_apart(tmp_path):
@@ -211,9 +219,9 @@ def test_automatic_points_are_changed_with_a_reason_only(tmp_path):
 
 
 def test_changed_points_are_listed(tmp_path):
-    assert run_once(tmp_path) == []
-    (said,) = run_once(tmp_path, scores={"2a": None, "1a": 0.0})
-    assert "4 points changed" in said
+    changed = "points changed since the last run, see changes/"
+    assert changed not in run_once(tmp_path)
+    assert run_once(tmp_path, scores={"2a": None, "1a": 0.0})[changed] == 4
     (file,) = (tmp_path / "changes").iterdir()
     assert list(marks.rows(file)[0].values()) == ["0012345", "1a", "2", "0"]
 
@@ -306,7 +314,10 @@ def test_feedback_summary_and_imports(tmp_path):
     students = ["ada", "ben", "kim"]
     roster = {"ada": "Ada L", "eve": "Eve", "kim": "Kim"}
     options = run.Options(roster=roster, median=True, solutions=True, now=86400 * 365.0)
-    results = [result("ada"), result("ben", scores={"2a": None, "1a": 0.0}, messages={"1a": "log"})]
+    results = [
+        result("ada", place="ada_1_2_a.ipynb"),
+        result("ben", scores={"2a": None, "1a": 0.0}, messages={"1a": "log"}),
+    ]
     results.append(run.not_marked("kim", "why") | {"scores": {"1a": None, "2a": None}})
     report.write_reports(
         tmp_path, MASTER, results, marks.collect(tmp_path, MASTER, students), options
@@ -315,6 +326,9 @@ def test_feedback_summary_and_imports(tmp_path):
     assert "7.5 of 8 points" in ada and "2a: 5.5 of 6" in ada and "clear &amp; short" in ada
     assert "marked on 1971-01-01: a.ipynb. class median 7.5" in ada and 'name="viewport"' in ada
     assert "<pre>x = 1 &lt; 2</pre>" in ada and "model answer" in ada
+    with zipfile.ZipFile(tmp_path / "feedback.zip") as archive:
+        assert archive.namelist() == ["ada_1_2_a.ipynb.html"]
+        assert archive.read("ada_1_2_a.ipynb.html").decode() == ada
     ben = (tmp_path / "feedback" / "ben.html").read_text()
     assert "not marked yet" in ben and "0 points by tests; the rest is not marked yet" in ben
     kim = (tmp_path / "feedback" / "kim.html").read_text()

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from assignments.grader import judge, run, sandbox
-from assignments.grader.session import Session, ended, files
+from assignments.grader.session import SandboxEnded, Session, ended, files
 
 pytestmark = pytest.mark.usefixtures("bubblewrap")
 LIMITS = sandbox.Limits(cell_seconds=120, total_seconds=900)
@@ -37,6 +37,16 @@ def test_limits_are_of_work_and_not_of_the_clock(fonts):
         said = student.run("while True:\n    pass")
         assert "ran too long" in said or "took too long" in said
         assert not student.late
+
+
+def test_who_has_used_up_all_time_is_no_failure_of_the_machine(fonts):
+    """The second run begins with the given cells, for which nothing is left."""
+    limits = dataclasses.replace(LIMITS, total_seconds=8, patience=900)
+    with Session(["x = 1"], limits, sandbox.Bubblewrap(limits, fonts)) as student:
+        assert "took too long" in student.run("while True:\n    pass")
+        student.forget()
+        with pytest.raises(SandboxEnded, match="took too long"):
+            student.run("y = 1")
 
 
 def test_who_loses_something_to_busy_neighbours_is_marked_again_alone(

@@ -48,7 +48,7 @@ def test_of_two_copies_the_newest_is_marked_and_said(tmp_path):
     put(tmp_path / "eve" / "laplace (1).ipynb")
     said = found(tmp_path)
     assert [said[s][0] for s in said] == ["laplace (1).ipynb", "laplace.ipynb", "laplace (2).ipynb"]
-    assert said["ada"][1] == ["several notebooks: not marked: laplace.ipynb"]
+    assert said["ada"][1] == ["several files: not marked: laplace.ipynb"]
     assert all("not marked" in flags[0] for _, flags in said.values())
 
 
@@ -74,13 +74,18 @@ def test_names_of_moodle(tmp_path):
     """With names and without."""
     put(tmp_path / "Jane Doe_1234_assignsubmission_file_" / "laplace.ipynb")
     put(tmp_path / "Zoë Ü_1235_assignsubmission_file_laplace.ipynb")
+    put(tmp_path / "Zoë Ü_1235_assignsubmission_onlinetext_" / "onlinetext.html")
+    put(tmp_path / "Ty Pist_1238_assignsubmission_onlinetext_" / "onlinetext.html")
+    put(tmp_path / "Pia_1239_assignsubmission_file_" / "homework.pdf")
     for number in (1236, 1237):
         put(tmp_path / f"Participant_{number}_assignsubmission_file_" / "laplace.ipynb")
     assert found(tmp_path) == {
         "Jane Doe": ("laplace.ipynb", []),
         "Participant 1236": ("laplace.ipynb", []),
         "Participant 1237": ("laplace.ipynb", []),
-        "Zoë Ü": ("Zoë Ü_1235_assignsubmission_file_laplace.ipynb", []),
+        "Pia": ("homework.pdf", ["renamed file"]),
+        "Ty Pist": (None, [submissions.TEXT]),
+        "Zoë Ü": ("Zoë Ü_1235_assignsubmission_file_laplace.ipynb", [submissions.TEXT]),
     }
 
 

@@ -35,6 +35,7 @@ def unlucky(notebook, master):
 @case(FULL)
 def many_threads_and_a_complex_number(notebook, master):
     cell_of(notebook, "1c").source = (
+        "import os\nassert os.cpu_count() == 4  # on any machine: pools have that size\n"
         "from concurrent.futures import ThreadPoolExecutor\n"
         "with ThreadPoolExecutor(32) as pool:\n"
         "    import time\n    list(pool.map(lambda _: time.sleep(0.5), range(32)))\n"
