@@ -4,6 +4,7 @@ import copy
 import json
 import tempfile
 import warnings
+from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,7 +57,8 @@ def marked(path, book, limits, folder):
     """What the failed tests said of a notebook, from a run as an instructor would start it."""
     (folder / "in").mkdir()
     (folder / "in" / "ada.ipynb").write_text(json.dumps(book), encoding="utf-8")
-    result = run.grade(path.stem, folder / "in", folder / "out", path.parent, limits, 1)["ada"]
+    with redirect_stdout(None):  # nobody marks this by hand
+        result = run.grade(path.stem, folder / "in", folder / "out", path.parent, limits, 1)["ada"]
     if run.FAILED in result["flags"]:
         raise sandbox.SandboxError(f"{path.stem}: {'; '.join(result['flags'])}")
     return result["messages"]
