@@ -19,7 +19,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from settings import BOOK, CALIBRATIONS, CLOSED, CORNERS, HARD, ORDINARY, dpsgd
+from settings import BOOK, CALIBRATIONS, CLOSED, CORNERS, HARD, ORDINARY, RARE, dpsgd
 
 HERE = Path(__file__).resolve().parent
 ENVIRONMENTS = HERE.parent / ".bench"
@@ -273,6 +273,7 @@ def main():
     compare("The table of the chapter accounting", BOOK, workers)
     compare("Closed forms", CLOSED, workers)
     compare("Hard ones", HARD, workers)
+    compare("Rare sampling", RARE, workers)
     pair = {n: w for n, w in workers.items() if n in ("dpnotes", "dp-accounting PLD")}
     against_rounds(pair)
     whole_curves(pair)

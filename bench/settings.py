@@ -67,6 +67,12 @@ HARD = [
     dpsgd(0.3, 0.001, 1000, 1e-6),
     dpsgd(1.0, 1e-5, 100, 1e-8),
 ]
+RARE = [  # language models, federated learning
+    dpsgd(1.0, 1e-6, 10, 1e-8),
+    dpsgd(1.0, 1 / 60_000, 1000, 1e-20),
+    dpsgd(1.0, 1e-5, 10_000, 1e-9),
+    dpsgd(0.6, 1e-8, 100_000, 1e-12),
+]
 CALIBRATIONS = [*map(least_noise, ("cal_1", "cal_1e-3", "scal_3"))]  # (what, query, reference)
 
 CORNERS = [

@@ -2,8 +2,10 @@
 are imported at the first call: importing SciPy takes longer than dpnotes does."""
 
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from functools import lru_cache, partial
 from importlib import import_module
+from math import nextafter
 from typing import Any
 
 import numpy as np
@@ -67,6 +69,13 @@ def mean_excess(log_p, w):
     p, far = np.exp(log_p), w > 30
     near = p * exp_excess(np.where(far, 0.0, w))
     return np.where(far, np.exp(np.minimum(log_p + w, 700.0)) - p * (1 + w), near)
+
+
+def quotient(a, b, towards):
+    """a/b of positive numbers, rounded towards 0 or infinity."""
+    near = a / b
+    off = Fraction(near) * Fraction(b) - Fraction(a)
+    return nextafter(near, towards) if (off > 0 if towards == 0 else off < 0) else near
 
 
 def log_ratio(p, q):

@@ -1,9 +1,8 @@
 """Runs sorted by their largest loss: where sampling is rare, one line does not see the few rounds
 that lose much beside the many that lose almost nothing.
 
-For a sampled Gaussian step lam = L - log(1 - rate) >= 0, and s_tau is a smooth 'lam is at most
-tau', Phi(-g(lam/tau)) with g(t) = (t - 1/t) / (2 WIDTH). With thresholds tau_0 = infinity > tau_1 >
-... > tau_m, a_i(z) = E[s_i e^(zL)] of one round and the powers of all rounds,
+With thresholds tau_0 = infinity > tau_1 > ... > tau_m, a_i(z) = E[s_i e^(zL)] of one round, where
+s_i is a smooth 'loses at most tau_i' (``cut``), and the powers of all rounds,
 
     M = (A_0 - A_1) + ... + (A_(m-1) - A_m) + A_m,   A_i = prod over rounds of a_i.
 
@@ -11,8 +10,7 @@ Each term is E[w e^(zL)] of the total loss with a weight w >= 0: of the runs who
 in band i. So each has a line of its own (telescope). Other kinds of steps are factors of all terms.
 
 - How a band falls: abs(A_i - A_(i+1)) is at most the sum over rounds of abs(a_i - a_(i+1)) times
-  the greater of the two for each other round. The outcome is lifted to x + id; there
-  abs(Phi(x+iy)) <= e^(y^2/2) Phi(x) bounds the weights.
+  the greater of the two for each other round.
 - Digits: J = a_i - a_(i+1) is summed by itself, and A_i - A_(i+1) = -A_i expm1(sum of log1p(-J/a)).
 """
 
@@ -23,125 +21,21 @@ from math import exp, expm1, inf, log, log1p, sqrt
 
 import numpy as np
 
-from ..numerics import expm1_complex, log1p_complex, log_ndtr
-from .law import EPS, Rule, Step
-from .line import TOLERANCE, SumOfLines, line
-from .sampled_gaussian import WIDE, SampledGaussian
-from .tilts import Tilts
+from ..numerics import expm1_complex, log1p_complex
+from .cut import RATIO, cut, thresholds
+from .law import EPS, Step
+from .line import SumOfLines, line
+from .sampled_gaussian import SampledGaussian
+from .tilts import TOLERANCE, Tilts
 
-WIDTH, RATIO, LARGEST = 0.12, 4.0, 0.5  # of a threshold; of two neighbours; the first at most
-REAL = 0.05  # spacing of u where y = 0
-ANGLES = np.array([0.74, 0.6, 0.48, 0.37, 0.27, 0.18, 0.1, 0.04])[:, None]
-OUT = 40.0  # s_tau is exp(-13,000) at OUT tau
+NOTHING = -690.0  # the least log J/a
+MOST_KINDS = 20  # of steps, at most
 GOOD = 1e-11  # relative error above which bands are tried
-
-
-def _shares(lam, tau):
-    """log s_tau and log(1 - s_tau); for complex lam bounds on log of their absolute values."""
-    if tau == inf:
-        return np.zeros(lam.shape), np.full(lam.shape, -inf)
-    if not tau:
-        return np.full(lam.shape, -inf), np.zeros(lam.shape)
-    at = (lam / tau - tau / lam) / (2 * WIDTH)
-    most = 0.5 * at.imag**2
-    below, above = log_ndtr(-at.real) + most, log_ndtr(at.real) + most
-    if not np.iscomplexobj(lam):
-        return below, above
-    return np.minimum(below, np.logaddexp(0, above)), np.minimum(above, np.logaddexp(0, below))
-
-
-@dataclass(frozen=True)
-class Cut(SampledGaussian):
-    """The part of a sampled Gaussian step with the weight s_tau - s_lower: a law of less than 1."""
-
-    tau: float = inf
-    lower: float = 0.0
-
-    angles = ANGLES
-
-    def tilt_limit(self):
-        far = min(30 + 35 * self.sigma, 600) / self.tau
-        return super().tilt_limit() if self.tau == inf else far
-
-    def _odds(self, x):
-        """log of the odds that the row was taken; lam is log(1 + e^it)."""
-        return (x - 0.5) / self.sigma**2 + log(self.rate) - log1p(-self.rate)
-
-    def _ends(self, x):
-        """For both thresholds, ``_shares``."""
-        lam = np.logaddexp(0.0, self._odds(x))
-        return *_shares(lam, self.tau), *_shares(lam, self.lower)
-
-    def _window(self, c):
-        """For all tilts that are served: up to OUT tau, or as far as large losses may be tilted,
-        which are a small share of the whole step."""
-        if self.tau == inf:
-            first, last = super()._window(c)
-            return first, max(last, 1 + 40 * self.sigma, c + 15 * self.sigma)
-        far = min(OUT * self.tau, 700.0)
-        last = log(expm1(far)) - log(self.rate) + log1p(-self.rate)
-        return self._all[0], min(0.5 + self.sigma**2 * last, self._all[1])
-
-    @property
-    def _all(self):
-        return -WIDE * self.sigma, 1 + 40 * self.sigma
-
-    def _real_spacing(self, _c):
-        return min(REAL, 0.3 / self.sigma) * self.sigma**2
-
-    def _log_weight(self, x):
-        """log of the weight, and of 1 less it."""
-        low, above, least, beyond = self._ends(x)
-        near = beyond + np.log(-np.expm1(above - beyond))
-        weight = np.where(beyond < low, near, low + np.log(-np.expm1(least - low)))
-        return weight, np.logaddexp(above, least)
-
-    @lru_cache(maxsize=4)  # noqa: B019
-    def rule(self, c, band):
-        if not band and self.tau < inf:
-            return self._still
-        return self._weighed(self._window(c), self._spacing(c, band))
-
-    @cached_property
-    def _still(self):
-        """The rule of all real tilts that are served."""
-        return self._weighed(self._all, self._real_spacing(0.0))
-
-    def _weighed(self, window, spacing):
-        """The rule on a mesh, and what is left out of the mass of both laws."""
-        x, loss, log_p = self._nodes(window, spacing)
-        weight, left = self._log_weight(x)
-        out = np.exp(log_p + left)
-        return Rule(loss, log_p + weight, float(out.sum()), gap=float(out @ np.expm1(-loss)))
-
-    @lru_cache(maxsize=4)  # noqa: B019
-    def _log_size(self, c):
-        """As for the whole step, with the bounds on the weight."""
-        x, loss, log_p = self._nodes(self._window(c), self._real_spacing(c))
-        odds = self._odds(x)
-        share, turned = np.exp(-np.logaddexp(0.0, -odds)), 2 * np.sin(ANGLES / 2) ** 2
-        grown = 0.5 * np.log1p(-2 * turned * share * (1 - share))
-        phase = np.arctan2(share * np.sin(ANGLES), 1 - turned * share)
-        lam = np.maximum(np.logaddexp(0.0, odds) + grown, 1e-300) + 1j * phase
-        (low, above), (least, beyond) = _shares(lam, self.tau), _shares(lam, self.lower)
-        weight = np.minimum(np.logaddexp(low, least), np.logaddexp(above, beyond))
-        terms = log_p + c * loss
-        exponents = terms + self._power(c) * grown + 0.5 * (self.sigma * ANGLES) ** 2 + weight
-        terms = terms + self._log_weight(x)[0]
-        exponents -= terms.max() + log(np.exp(terms - terms.max()).sum())
-
-        def log_size(y):
-            found = exponents - y * phase
-            top = found.max(axis=1)
-            return top + np.log(np.exp(found - top[:, None]).sum(axis=1))
-
-        return log_size
 
 
 @dataclass(frozen=True)
 class Band(Step):
-    """All rounds of sampled Gaussian steps whose largest loss is in one band, as one step; of all
-    that is below ``tau`` if ``lower`` is 0."""
+    """All rounds of sampled Gaussian steps whose largest loss is in one band, as one step."""
 
     parts: tuple
     tau: float
@@ -151,12 +45,12 @@ class Band(Step):
     def cuts(self):
         """(rounds, a_i, a_(i+1), J) of each kind of step."""
         ends = (self.tau, 0.0), (self.lower, 0.0), (self.tau, self.lower)
-        return [(k, *(_cut(step, *pair) for pair in ends)) for step, k in self.parts]
+        return [(k, *(cut(step, *pair) for pair in ends)) for step, k in self.parts]
 
     rounds = property(lambda self: sum(k for _, k in self.parts))
 
     def tilt_limit(self):
-        return min(a.tilt_limit() for _, a, _, _ in self.cuts)
+        return min(one.tilt_limit() for _, *cuts in self.cuts for one in cuts)
 
     def spread(self):
         return 40 / self.tilt_limit()
@@ -166,7 +60,7 @@ class Band(Step):
         whole, d, d1, d2 = np.zeros((3, len(c))), 0.0, 0.0, 0.0
         for k, a, _, j in self.cuts:
             one, part = a.table(c), j.table(c)
-            ratio = np.exp(np.minimum(part[0] - one[0], -EPS))
+            ratio = np.exp(np.clip(part[0] - one[0], NOTHING, -EPS))
             odds = ratio / (1 - ratio)
             mean, variance = (part - one)[1:]
             whole += k * one
@@ -180,33 +74,34 @@ class Band(Step):
     def cumulant(self, c):
         whole = d = off = noise = 0.0
         for k, a, _, j in self.cuts:
-            (one, slip), (part, other) = a.cumulant(c), j.cumulant(c)
-            ratio = exp(min(part - one, -EPS))
+            one, slip = a.cumulant(c)
+            ratio, error = _share(a, j, c)
             whole, noise, d = whole + k * one, noise + k * slip, d + k * log1p(-ratio)
-            off += k * ratio / (1 - ratio) * (slip + other + 4 * EPS)
+            off += k * ratio / (1 - ratio) * error
         return whole + log(-expm1(d)), noise + off / max(expm1(min(-d, 700.0)), 1e-300) + 4 * EPS
 
     def along(self, c, h, count, _room=0.0):
         whole, d, still = np.zeros(count, complex), np.zeros(count, complex), 0.0
-        noise, off = np.zeros(count), np.zeros(count)
+        noise, off, first = np.zeros(count), np.zeros(count), 0.0
         for k, a, _, j in self.cuts:
             (one, slip), (part, other) = a.along(c, h, count), j.along(c, h, count)
-            start = min(j.cumulant(c)[0] - a.cumulant(c)[0], -EPS)
-            ratio = np.exp(start + part - one)
+            start, error = _share(a, j, c)
+            ratio = start * np.exp(part - one)
             whole, d = whole + k * one, d + k * log1p_complex(-ratio)
-            still, noise = still + k * log1p(-exp(start)), noise + k * slip
-            size = np.exp(start + np.maximum(part.real, -700.0) - one.real)
-            off += k * size / np.maximum(abs(1 - ratio), EPS) * (slip + other + 8 * EPS)
+            still, noise = still + k * log1p(-start), noise + k * slip
+            size = start * np.exp(np.maximum(part.real, -700.0) - one.real)
+            off += k * size / np.maximum(abs(1 - ratio), EPS) * (slip + other + error + 8 * EPS)
+            first += k * start / (1 - start) * error
         up = d.real > 0  # there abs(b) > abs(a)
         rise = np.where(up, 1.0, -1.0) * expm1_complex(np.where(up, -d, d))
         rise = np.where(abs(rise) > 1e-200, rise, 1e-200)
         value = whole + np.where(up, d, 0.0) + np.log(rise) - log(-expm1(still))
         value[0] = 0.0
         off *= np.maximum(np.exp(np.where(up, 0.0, d.real)), EPS) / abs(rise)
-        return value, noise + off + 8 * EPS
+        return value, noise + off + first / expm1(min(-still, 700.0)) + 8 * EPS
 
     def falls(self, c):
-        shares = [j.cumulant(c)[0] - a.cumulant(c)[0] for _, a, _, j in self.cuts]
+        shares = np.log([_share(a, j, c)[0] for _, a, _, j in self.cuts])
         below = [b.cumulant(c)[0] - a.cumulant(c)[0] for _, a, b, _ in self.cuts]
         found = [[step.falls(c) for step in steps] for _, *steps in self.cuts]
         rounds = np.array([k for k, *_ in self.cuts])
@@ -225,11 +120,10 @@ class Band(Step):
         return sum(step.work(c, h, count, 0.0) for _, a, _, j in self.cuts for step in (a, j))
 
 
-def _cut(step, tau, lower):
-    """The step with the weight s_tau - s_lower; itself, if that is 1."""
-    if tau == inf and not lower:
-        return step
-    return Cut(step.sigma, step.rate, step.side, tau, lower)
+def _share(a, j, c):
+    """J/a at the tilt c, less than 1, and its relative round-off."""
+    (one, slip), (part, other) = a.cumulant(c), j.cumulant(c)
+    return exp(min(max(part - one, NOTHING), -EPS)), slip + other + 4 * EPS
 
 
 class Bands:
@@ -238,13 +132,12 @@ class Bands:
     def __init__(self, parts):
         kinds = tuple((step, k) for step, k in parts if _sorts(step))
         others = tuple((step, k) for step, k in parts if not _sorts(step))
-        far = [Cut(s.sigma, s.rate)._odds(1 + 13 * s.sigma) for s, _ in kinds]
-        tops = [min(LARGEST, float(RATIO * np.logaddexp(0, odds))) for odds in far]
-        ends, least = [inf, max(tops)], min(step.rate for step, _ in kinds) / 3
-        while ends[-1] > least:
+        tops, least = zip(*(thresholds(step) for step, _ in kinds), strict=True)
+        ends = [inf, max(tops)]
+        while ends[-1] > RATIO * min(least):
             ends.append(ends[-1] / RATIO)
         bands = [Band(kinds, *pair) for pair in pairwise(ends)]
-        rest = tuple((_cut(step, ends[-1], 0.0), k) for step, k in kinds)
+        rest = tuple((cut(step, ends[-1], 0.0), k) for step, k in kinds)
         self.tilts = [Tilts(((band, 1), *others), 1) for band in bands]
         self.tilts.append(Tilts((*rest, *others), 1))
 
@@ -286,9 +179,11 @@ class Bands:
 
 @lru_cache(maxsize=8)
 def bands_of(parts):
-    """Those of a composition, or None if it has no step that can be sorted by its losses."""
+    """Those of a composition, or None if it has no step that can be sorted by its losses, or so
+    many kinds that their tables would fill the memory."""
     kinds = [step for step, _ in parts if _sorts(step)]
-    return Bands(parts) if kinds and min(step.sigma for step in kinds) >= 0.1 else None
+    served = 0 < len(kinds) <= MOST_KINDS and min(step.sigma for step in kinds) >= 0.1
+    return Bands(parts) if served else None
 
 
 def _sorts(step):

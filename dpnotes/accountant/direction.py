@@ -19,7 +19,7 @@ from .bands import GOOD, bands_of
 from .kinds import KINDS
 from .law import EPS
 from .line import line
-from .tilts import Tilts, cumulant
+from .tilts import Tilts, renyi
 from .written import OneStep, Sums, is_short
 
 SHARP, WORSE = 1e-12, 10.0  # a line serves below SHARP, or below WORSE times the middle's error
@@ -61,9 +61,13 @@ class Direction:
         return sum(k * log_p for k, log_p in weights) - noise
 
     def roughly(self, epsilon):
-        """log delta(e), by the saddle point."""
+        """log delta(e), by the saddle point, or of one large loss if a row is seldom taken."""
         if self.infinite or self.written or epsilon >= self.top:
             return float(np.log(copy(self).delta(np.array([epsilon]))[1, 0]))
+        if self.top == inf and sum(k * step.rate for step, k in self.parts) <= 1:
+            ones = [(OneStep(step, KINDS[type(step)].curve), k) for step, k in self.parts]
+            alone = [log(k) + one.log_delta(np.array([epsilon]))[0] for one, k in ones]
+            return min(float(np.logaddexp.reduce(alone)), 0.0)
         return min(self.tilts[1].saddle(epsilon=epsilon)[2], 0.0)
 
     def chernoff_delta(self, epsilon):
@@ -216,18 +220,8 @@ class Direction:
         return good, np.maximum(answer, 0.0)
 
     def renyi(self, alpha):
-        """K(alpha - 1) / (alpha - 1), for alpha >= 1."""
-        if self.infinite > LEAST:
-            return inf
-        if alpha == 1:
-            return sum(k * step.mean() for step, k in self.parts)
-        cut = [step for step, _ in self.parts if step.infinite]
-        if alpha == inf:
-            return inf if cut else self.top
-        c = alpha - 1  # where noise was cut off, the tilted law must have no weight
-        if any(step.log_at_top() + c * step.top() - step.cumulant(c)[0] > -50 for step in cut):
-            return inf
-        return cumulant(self.parts, c)[0] / c
+        """The Rényi divergence of order alpha >= 1."""
+        return inf if self.infinite > LEAST else renyi(self.parts, alpha, self.top)
 
 
 def _limit(error):

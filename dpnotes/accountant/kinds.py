@@ -12,7 +12,7 @@ import numpy as np
 
 from ..checks import within
 from ..numerics import erfcx, legendre, ndtr
-from .law import Finite, Gaussian
+from .law import EPS, Finite, Gaussian
 from .panels import Laplace, Symmetrised
 from .sampled_gaussian import SampledGaussian, mixed_loss
 
@@ -58,9 +58,12 @@ def laplace_log_delta(end, epsilon):
 
 
 def finite_step(loss, log_p, infinite, lost):
-    """A Finite step with equal losses merged and in ascending order."""
+    """A Finite step with equal losses merged and in ascending order. The round-off of the largest
+    loss, and of the least one, which is that of the other direction, goes outwards."""
     order = np.argsort(loss, kind="stable")
     values, first = np.unique(loss[order], return_index=True)
+    values[:1] -= 4 * EPS * np.abs(values[:1])
+    values[-1:] += 4 * EPS * np.abs(values[-1:])
     merged = np.logaddexp.reduceat(log_p[order], first) if first.size else log_p
     return Finite(tuple(values.tolist()), tuple(merged.tolist()), float(infinite), float(lost))
 

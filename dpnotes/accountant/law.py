@@ -24,11 +24,11 @@ import numpy as np
 from ..numerics import log1p_complex, mean_excess
 
 EPS = 2.0**-52
+TERM = 16  # EPS of a term: its own, those of its exponent, and of a sum of thousands
 LIGHT = 1e-40  # outcomes of less than this share of the largest tilted one are left out of a line
 BLOCK = 1_000_000  # entries of the largest matrix that is held at once
 FEW, MOST = 300_000, 900_000  # nodes times losses that need no transform; losses of a line
 TERMS, FOURIER = 22, 128  # of its series; its round-off in EPS, more than 5 (4 + log2 of 2^20)
-LONG = 4000  # with more losses than this, K is computed for one tilt at a time
 
 
 class Rule(NamedTuple):
@@ -115,7 +115,7 @@ class Step:
         return self
 
     def top(self):
-        """The largest finite loss."""
+        """The largest finite loss, rounded up."""
         return inf
 
     def log_at_top(self):
@@ -129,8 +129,8 @@ class Step:
     def table(self, c):
         """K, K' and K'' at an array of tilts c >= -1, to 1e-15 and 1e-13 of themselves."""
         rule = self.rule(float(c.max()), 0.0)
-        if len(c) > 1 and len(rule.loss) > LONG:
-            return np.concatenate([self.table(one) for one in c[:, None]], axis=1)
+        if len(c) > 1 and len(rule.loss) * len(c) > BLOCK // 4:
+            return np.concatenate([self.table(half) for half in np.array_split(c, 2)], axis=1)
         terms = rule.log_p + np.multiply.outer(c, rule.loss)
         top = terms.max(axis=1)
         weights = np.exp(terms - top[:, None])
@@ -153,7 +153,7 @@ class Step:
         in L cancel in ``first``, before anything is rounded."""
         loss, log_p, infinite, lost, gap = self.rule(c, 0.0)
         gap = lost - infinite if gap is None else gap
-        tilted, sizes = c * loss, 8 + abs(log_p)
+        tilted, sizes = c * loss, TERM + abs(log_p)
         exponents = log_p + tilted
         top = float(exponents.max())
         terms, first = mean_excess(log_p, tilted), mean_excess(log_p, -loss)
@@ -163,7 +163,7 @@ class Step:
             mass = float(terms.sum())
             return top + float(np.log(mass)), EPS * float(terms @ (sizes + abs(tilted))) / mass
         noise = terms @ (sizes + abs(tilted)) + abs(c) * (first @ (sizes + abs(loss)))
-        noise = float(noise) + 8 * abs(rise) + 64 * (abs(c * gap) + infinite)
+        noise = float(noise) + TERM * abs(rise) + 64 * (abs(c * gap) + infinite)
         return float(np.log1p(rise)), EPS * noise / (1 + rise)
 
     def work(self, c, h, count, room):
@@ -184,7 +184,7 @@ class Step:
         weights = np.exp(terms - terms.max())
         heavy = weights > LIGHT
         loss, weights = loss[heavy], weights[heavy] / weights.sum()
-        sizes = weights * (8 + abs(log_p[heavy]) + abs(c * loss))
+        sizes = weights * (TERM + abs(log_p[heavy]) + abs(c * loss))
         value, moved = phase_sums(weights, loss, h, count, room)
         value = log1p_complex(value)
         y = h * np.arange(count)

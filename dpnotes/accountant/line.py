@@ -31,13 +31,14 @@ from math import ceil, exp, isqrt, log, pi, sqrt
 import numpy as np
 
 from .law import EPS, Gaussian
-from .tilts import Tilts, cumulant, log_kernel
+from .tilts import TOLERANCE, Tilts, cumulant
 
-TOLERANCE, ENOUGH = 1e-14, 1e-10  # relative errors: aliases and cut; the cut of a pinched line
+ENOUGH = 1e-10  # relative error: the cut of a pinched line
 NODES, FEW = 300_000, 20_000  # most nodes of a line; and where bands are tried in its place
 PINCHED = 60_000  # with a pinch
 ROOM, PINCHED_ROOM = 2.0, 100.0  # weight of all rounds that may go through a Fourier transform
 WORK = 1_000_000_000  # most products of a line
+SAMPLE = 100  # steps that guess a height
 HEIGHTS = 1.15 ** np.arange(200)
 
 
@@ -185,46 +186,34 @@ def common_lattice(parts):
     return None
 
 
-def plan(tilts, start):
-    """(c, P, rivals, K, K''): the line near the saddle point ``start`` = (c, e, log t) with the
-    shortest period. The alias at m < 0 is bounded by a rival tilt below c, that at m > 0 by one
-    above, each by exp(K + C - c'e - abs(c - c') P)."""
-    _, epsilon, log_tail = start
-    c, value, variance, heights = tilts.rivals(start[0])
-    ends = np.zeros((2, 1)) if tilts.side > 0 else np.array([[-1.0, 0.0], [0.0, 0.0]])
-    rivals = np.concatenate([ends, [c, heights]], axis=1)
-    exponent = rivals[1] - rivals[0] * epsilon - log_tail - log(TOLERANCE)
-    gap = rivals[0] - c[:, None]
-    period = np.maximum(exponent, 1.0) / np.abs(gap)
-    above = np.where(gap > 0, period, np.inf).min(axis=1)
-    below = np.where(gap < 0, period, np.inf).min(axis=1)
-    height = value - c * epsilon + log_kernel(c)  # far above the tail digits are lost
-    cost = np.where(height < max(height.min() + 2.5, log_tail), np.maximum(above, below), np.inf)
-    at = int(np.argmin(cost))
-    return float(c[at]), 1.001 * float(cost[at]), rivals, float(value[at]), float(variance[at])
-
-
 def fall(parts, c, variance, log_room, most):
     """The least height, of a grid, from which on the cut is at most e^log_room, and log of the cut
     there; or (None, None)."""
-    falls = [(k, step.falls(c)) for step, k in parts]
     heights = 5 / sqrt(variance + 1 / c**2) * HEIGHTS
+    last = int(np.searchsorted(heights, most)) - 1
+    some = parts[:: 1 + len(parts) // SAMPLE]  # of very many steps; what it says is then checked
+    falls = [(k * len(parts) / len(some), step.falls(c)) for step, k in some]
 
-    def bound(n):
+    def about(n):
         return sum(k * f(float(heights[n])) for k, f in falls) - log(pi * heights[n])
 
-    last = int(np.searchsorted(heights, most)) - 1
-    if last < 0 or bound(last) > log_room:
-        return None, None
-    n = bisect_left(range(last), True, key=lambda n: bound(n) <= log_room)
-    return float(heights[n]), bound(n)
+    def bound(n):
+        if len(some) == len(parts):
+            return about(n)
+        return sum(k * step.falls(c)(float(heights[n])) for step, k in parts) - log(pi * heights[n])
+
+    n = bisect_left(range(last), True, key=lambda n: about(n) <= log_room) if last >= 0 else 0
+    for at in range(n, last + 1):
+        if (found := bound(at)) <= log_room:
+            return float(heights[at]), found
+    return None, None
 
 
 def line(tilts, start, pinched=True):
     """The line for a saddle point (c, e, log t), or None if it can't be had, or only with a pinch
     where that is not wanted."""
     parts = tilts.parts
-    c, period, rivals, value, variance = plan(tilts, start)
+    c, period, rivals, value, variance = tilts.plan(start)
     if not np.isfinite(period):
         return None
     grid, nodes = common_lattice(parts), NODES if pinched else FEW

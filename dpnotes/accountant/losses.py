@@ -14,7 +14,7 @@ import numpy as np
 
 from ..checks import Count, Distribution, NonnegativeNumber, PositiveNumber, ProbabilityNumber
 from ..checks import checked, within
-from ..numerics import log_ratio
+from ..numerics import log_ratio, quotient
 from .kinds import KINDS, finite_step, substituted_gaussian
 from .law import Finite, Gaussian
 from .panels import Laplace
@@ -84,6 +84,8 @@ def discrete_laplace(scale: PositiveNumber, sensitivity: Count = 1) -> PrivacyLo
     log_top = -log1p(exp(-1 / scale))
     log_p = np.concatenate([[log_top - sensitivity / scale], log_step, [log_top]])
     loss = (2 * np.arange(sensitivity + 1.0) - sensitivity) / scale
+    loss[-1] = quotient(sensitivity, scale, np.inf)
+    loss[0] = -loss[-1]
     return PrivacyLoss([(Finite(tuple(loss.tolist()), tuple(log_p.tolist())), 1)])
 
 
@@ -113,9 +115,10 @@ def discrete_gaussian(sigma: PositiveNumber, sensitivity: Count = 1) -> PrivacyL
 
 
 def _relative(name, noise, sensitivity, low, high):
-    """The noise in units of the sensitivity, within what is served."""
+    """The noise in units of the sensitivity, within what is served, rounded down."""
     name = name if sensitivity == 1 else f"{name} / sensitivity"
-    return within(name, noise / sensitivity, low, high)
+    within(name, noise / sensitivity, low, high)
+    return quotient(noise, sensitivity, 0.0)
 
 
 @checked

@@ -11,13 +11,12 @@ sigmoid minus a line, or a sigmoid plus a constant, so g has at most two local m
 """
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property, lru_cache
-from math import erf, exp, expm1, inf, log, nextafter, pi, sqrt
+from math import erf, exp, expm1, inf, log, pi, sqrt
 
 import numpy as np
 
-from ..numerics import gauss
+from ..numerics import gauss, quotient
 from .law import EPS, Rule, Step
 from .sampled_gaussian import SampledGaussian, mixed_loss
 
@@ -48,14 +47,15 @@ class Laplace(Step):
     @cached_property
     def end(self):
         """1/scale, rounded up: the largest loss of a step is told as its epsilon."""
-        near = 1 / self.scale
-        return near if Fraction(near) * Fraction(self.scale) >= 1 else nextafter(near, inf)
+        return quotient(1, self.scale, inf)
 
     def flipped(self):
         return self if self.rate == 1 else replace(self, side=-self.side)
 
     def top(self):
-        return float(self.side * mixed_loss(self.side * self.end, self.rate))
+        if self.rate == 1:
+            return self.end
+        return float(abs(mixed_loss(self.side * self.end, self.rate))) * (1 + 4 * EPS)
 
     def log_at_top(self):
         mixed = log(self.rate + (1 - self.rate) * exp(-self.end)) if self.side > 0 else 0.0

@@ -22,13 +22,13 @@ from math import ceil, exp, expm1, floor, inf, log, log1p, pi, sqrt
 
 import numpy as np
 
-from .law import Rule, Step
+from .law import EPS, Rule, Step
 
 WIDE = 11.0  # standard deviations: what is beyond has 4e-28
-LEFT_OUT, BEYOND = 60.0, 55.0  # a window ends at exp(-60) of the peak; less than exp(-55) is beyond
+LEFT_OUT = 60.0  # a window ends at exp(-60) of the peak
 QUADRATURE = 60.0  # exp(-60) of M is the error of the mesh: times 1e12 rounds, 1e-14
 WIDEST = 2.33  # angle: the integrand is analytic below pi
-KEPT = 4096  # numbers that are cached
+KEPT = 2**15  # numbers that are cached
 
 
 def mixed_loss(u, rate):
@@ -76,7 +76,7 @@ class SampledGaussian(Step):
         return replace(self, side=-self.side)
 
     def top(self):
-        return inf if self.side > 0 else -log1p(-self.rate)
+        return inf if self.side > 0 else -log1p(-self.rate) * (1 + 4 * EPS)
 
     def tilt_limit(self):
         """From here on the tilted law is that of a sampled row, 40 deviations out; with the laws
@@ -137,37 +137,49 @@ class SampledGaussian(Step):
         first = end(-wide) if c > 1.01 * self.tilt_limit() else -wide
         return first, max(end(power + wide), 1 + wide)
 
+    def _far_window(self, c):
+        """The window of ``_log_size``; with the laws exchanged, far enough out for what grows."""
+        first, last = self._window(c)
+        return (first, last) if self.side > 0 else (first - 20 * self.sigma, 1 + 36 * self.sigma)
+
+    def _lift(self, x):
+        """At all angles: log of abs(e^L) at x + id over e^L at x, the phase, and log of a bound on
+        what else grows."""
+        share = np.exp(log_share((x - 0.5) / self.sigma**2, self.rate))
+        turned = 2 * np.sin(self.angles / 2) ** 2
+        grown = 0.5 * np.log1p(-np.minimum(2 * turned * share * (1 - share), 1 - 1e-15))
+        phase = np.arctan2(share * np.sin(self.angles), 1 - turned * share)
+        return grown, phase, 0.5 * (self.sigma * self.angles) ** 2
+
+    def _log_weight(self, _x):
+        """log of the weight of an outcome."""
+        return 0.0
+
     @lru_cache(maxsize=2)  # noqa: B019
     def _log_size(self, c):
         """A function of y, > 0 where the phase shrinks: bounds on log N(d) / M(c) at all angles, by
-        sums on the mesh of ``_real_spacing`` and what may lie beyond the window."""
-        power, angles, (first, last) = self._power(c), self.angles, self._window(c)
-        if self.side < 0:  # far enough out for what may grow there
-            first, last = first - 20 * self.sigma, 1 + 36 * self.sigma
-        x, loss, log_p = self._nodes((first, last), self._real_spacing(c))
-        terms = log_p + c * loss
-        terms -= terms.max() + log(np.exp(terms - terms.max()).sum())
-        share = np.exp(log_share((x - 0.5) / self.sigma**2, self.rate))
-        turned, cost = 2 * np.sin(angles / 2) ** 2, 0.5 * (self.sigma * angles) ** 2
-        shrunk = np.minimum(2 * turned * share * (1 - share), 1 - 1e-15)
-        growth = 0.5 * power * np.log1p(-shrunk) + cost
-        phase = np.arctan2(share * np.sin(angles), 1 - turned * share)
-        exponents = growth + terms
+        sums on the mesh of ``_real_spacing``.
 
-        def beyond(y):
-            back = -min(y, 0.0)
-            if self.side > 0:  # there growth is at most the cost
-                return cost[:, 0] - BEYOND + back * angles[:, 0]
-            # |w|^-c e^(back arg w), w = 1 + rate (e^(u + i angle) - 1), falls in u if this holds
-            falls = (angles < pi / 2) & (back * np.tan(angles) <= c)
-            right = exponents[:, -1:] + back * np.where(falls, phase[:, -1:], angles)
-            return np.maximum(right, exponents[:, :1] + back * phase[:, :1])[:, 0] + 3
+        The law is that of the window. So the way along x + id has two sides, from the ends of the
+        window up to it. There all angles up to its own are passed, and each factor is at most its
+        largest one."""
+        spacing = self._real_spacing(c)
+        x, loss, log_p = self._nodes(self._far_window(c), spacing)
+        grown, phase, most = self._lift(x)
+        terms, growth = log_p + c * loss, self._power(c) * grown
+        weighted = terms + self._log_weight(x)
+        terms = terms - weighted.max() - log(np.exp(weighted - weighted.max()).sum())
+        exponents = terms + growth + most
+        ends = (terms + np.maximum(growth, 0.0) + most)[:, [0, -1]]
+        sides = np.maximum.accumulate(ends[::-1])[::-1]
+        sides += np.log(self.angles * self.sigma**2 / spacing)
+        turn = phase[:, [0, -1]]
 
         def log_size(y):
             found = exponents - y * phase
             top = found.max(axis=1)
             size = top + np.log(np.exp(found - top[:, None]).sum(axis=1))
-            return np.logaddexp(size, beyond(y))
+            return np.logaddexp(size, np.logaddexp.reduce(sides - min(y, 0.0) * turn, axis=1))
 
         return log_size
 
@@ -184,11 +196,19 @@ class SampledGaussian(Step):
     @lru_cache(maxsize=KEPT)  # noqa: B019
     def _spacing(self, c, band):
         """Spacing of nodes for heights up to the band."""
-        plain, strip = self._real_spacing(c), 2 * pi * self.sigma**2
+        plain = self._real_spacing(c)
         if not band and self._power(c) >= 0:
             return plain
+        return min(plain, self._spacing_of_strip(c, band))
+
+    def _digits(self):
+        return QUADRATURE
+
+    def _spacing_of_strip(self, c, band):
+        """That at which the best of all strips has an error of exp(-digits)."""
         size = np.maximum(self._log_size(c)(-band), 0.0)
-        return min(plain, float((strip * self.angles[:, 0] / (QUADRATURE + size)).max()))
+        strip = 2 * pi * self.sigma**2 * self.angles[:, 0]
+        return float((strip / (self._digits() + size)).max())
 
     def falls(self, c):
         log_size = self._log_size(c)

@@ -6,12 +6,13 @@ a grid that is geometric in c, gives the saddle point of the integrand (``Tilts.
 t(e) <= exp(K(c) + C(c) - c e), and with it the bounds on aliases (``line``).
 """
 
-from math import log, sqrt
+from math import inf, log, sqrt
 
 import numpy as np
 
 from .law import EPS
 
+TOLERANCE = 1e-14  # relative error: aliases and cut of a line
 STEP = 1 / 3  # of log c in the table
 FIRST = 27  # steps of a new table, and of each extension
 MOST = 400  # entries of a table
@@ -35,6 +36,19 @@ def cumulant(parts, c):
     """K(c) of all rounds, and a bound on its round-off."""
     found = [(k, *step.cumulant(c)) for step, k in parts]
     return sum(k * value for k, value, _ in found), sum(k * noise for k, _, noise in found)
+
+
+def renyi(parts, alpha, top):
+    """K(alpha - 1) / (alpha - 1), for alpha >= 1, of losses of which the largest is ``top``."""
+    if alpha == 1:
+        return sum(k * step.mean() for step, k in parts)
+    cut = [step for step, _ in parts if step.infinite]
+    if alpha == inf:
+        return inf if cut else top
+    c = alpha - 1  # where noise was cut off, the tilted law must have no weight
+    if any(step.log_at_top() + c * step.top() - step.cumulant(c)[0] > -50 for step in cut):
+        return inf
+    return cumulant(parts, c)[0] / c
 
 
 class Tilts:
@@ -104,12 +118,27 @@ class Tilts:
             t, rows = t[order], rows[:, order]
         return t, rows, column, target
 
-    def rivals(self, c):
-        """Tilts around c, with K, K'' and K + C: for the Chernoff bounds on a line's aliases."""
-        t = log(c) if self.side > 0 else log(-1 / c - 1)
+    def plan(self, start):
+        """(c, P, rivals, K, K''): the line near the saddle point ``start`` = (c, e, log t) with the
+        shortest period. The alias at m < 0 is bounded by a rival tilt below c, that at m > 0 by one
+        above, each by exp(K + C - c'e - abs(c - c') P). Rivals are rows of c and K + C."""
+        near, epsilon, log_tail = start
+        t = log(near) if self.side > 0 else log(-1 / near - 1)
         c = self.tilt(np.minimum(t + NEAR, max(t, self.cap)))
         value, _, variance = self.table(c)
-        return c, value, variance, value + chernoff(c) + self.allowance(value)
+        ends = np.zeros((2, 1)) if self.side > 0 else np.array([[-1.0, 0.0], [0.0, 0.0]])
+        bounds = value + chernoff(c) + self.allowance(value)
+        rivals = np.concatenate([ends, [c, bounds]], axis=1)
+        exponent = rivals[1] - rivals[0] * epsilon - log_tail - log(TOLERANCE)
+        gap = rivals[0] - c[:, None]
+        period = np.maximum(exponent, 1.0) / np.abs(gap)
+        above = np.where(gap > 0, period, np.inf).min(axis=1)
+        below = np.where(gap < 0, period, np.inf).min(axis=1)
+        height = value - c * epsilon + log_kernel(c)  # far above the tail digits are lost
+        low = height < max(height.min() + 2.5, log_tail)
+        cost = np.where(low, np.maximum(above, below), np.inf)
+        at = int(np.argmin(cost))
+        return float(c[at]), 1.001 * float(cost[at]), rivals, float(value[at]), float(variance[at])
 
     def allowance(self, value):
         """What is added to K + C for its round-off where it is a bound."""

@@ -24,6 +24,7 @@ class Mechanism:
     words: str  # what --help says of it
     loss: Callable  # of the parameter: the loss of one step on all of the data
     sampler: Callable | None  # draws what may be published; None for "any mechanism that ..."
+    claim: str | None  # what says how private the sampler is, in its docstring, too
     call: str  # the loss as Python, to copy
     epsilon: Callable | None = None  # of the parameter: of one step; None if it depends on delta
     form: str | None = None  # its name in the page's form
@@ -41,43 +42,44 @@ MECHANISMS = {
         "sigma", "sigma",
         "Gaussian noise: its standard deviation, in units of what one person can change (l2). For"
         " DP-SGD that is the noise multiplier, noise / clipping norm",
-        gaussian, mechanisms.gaussian_mechanism, "dp.gaussian(sigma={})", form="Gaussian noise",
+        gaussian, mechanisms.gaussian_mechanism, "T-def-gaussian",
+        "dp.gaussian(sigma={})", form="Gaussian noise",
         question="sigma", asks='the least Gaussian noise (pages "gaussian" and "accounting")',
     ),
     "laplace": Mechanism(
         "scale", "scale",
         "Laplace noise: its scale, in units of what one person can change (l1). One step is"
         " (1/scale)-DP",
-        laplace, mechanisms.laplace_mechanism, "dp.laplace(scale={})",
+        laplace, mechanisms.laplace_mechanism, "T-laplace", "dp.laplace(scale={})",
         lambda b: 1 / b, "Laplace noise",
         "scale", 'the least Laplace noise (page "pure-dp")',
     ),
     "discrete_gaussian": Mechanism(
         "sigma", "discrete-sigma",
         "Gaussian noise on one whole number that a person moves by at most 1",
-        discrete_gaussian, mechanisms.discrete_gaussian_mechanism,
+        discrete_gaussian, mechanisms.discrete_gaussian_mechanism, "X-discrete-gaussian",
         "dp.discrete_gaussian(sigma={})", form="discrete Gaussian noise", whole=True,
     ),
     "discrete_laplace": Mechanism(
         "scale", "discrete-scale",
         "Laplace noise on one whole number that a person moves by at most 1",
-        discrete_laplace, mechanisms.discrete_laplace_mechanism,
+        discrete_laplace, mechanisms.discrete_laplace_mechanism, "X-discrete-laplace",
         "dp.discrete_laplace(scale={})", lambda b: 1 / b, "discrete Laplace noise", whole=True,
     ),
     "response": Mechanism(
         "epsilon", "response", "randomized response with this epsilon",
-        randomized_response, mechanisms.randomized_response_mechanism,
+        randomized_response, mechanisms.randomized_response_mechanism, "F-randomized-response",
         "dp.randomized_response(epsilon={})", float, "randomized response",
     ),
     "pure": Mechanism(
         "epsilon", "pure", "any mechanism that is epsilon-DP: the worst there is",
-        randomized_response, None, "dp.randomized_response(epsilon={})",
+        randomized_response, None, None, "dp.randomized_response(epsilon={})",
         float, "any ε-DP mechanism",
         "each", 'the largest epsilon of each step, whatever it is (page "composition")',
     ),
     "approximate": Mechanism(
         "epsilon", "approximate", "any mechanism that is (epsilon, delta)-DP",
-        randomized_response, None, "dp.finite(*dp.dominating_pair({}, {leak!r}))", float,
+        randomized_response, None, None, "dp.finite(*dp.dominating_pair({}, {leak!r}))", float,
     ),
 }  # fmt: skip
 ASKED = {known.question: name for name, known in MECHANISMS.items() if known.question}

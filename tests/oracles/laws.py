@@ -18,6 +18,8 @@ CALLED = {  # kinds that dpnotes calls otherwise
     "response": "randomized_response",
     "best_of_loss": "chapters.stopping.best_of_loss",
 }
+# with a law in `_unsampled`, in `contour.Moments.at` and in `truth._moment`
+DENSITIES = ("gaussian", "laplace")
 FAR = 30  # standard deviations of integer noise: beyond is exp(-450)
 
 
@@ -38,10 +40,13 @@ class Part:
     rate: float = 1.0
     sampler: str = "subsample"
 
+    def __post_init__(self):
+        assert self.kind in {*DENSITIES, *LAWS}, f"no law of {self.kind}"
+
     def code(self):
         values = [repr(x) for x in self.value]
         if self.kind == "best_of_loss":
-            values[-1] = f"stopping.geometric_runs({values[-1]})"
+            values[-1] = f"dp.chapters.stopping.geometric_runs({values[-1]})"
         text = f"dp.{CALLED.get(self.kind, self.kind)}({', '.join(values)})"
         if self.rate < 1:
             text = f"dp.{self.sampler}({text}, {self.rate!r})"

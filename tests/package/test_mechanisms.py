@@ -55,6 +55,10 @@ def tied(row):
     """
     width = np.sqrt(2 * (np.log(60 / ALARM) + (len(CELLS) + 1) * np.log(2)) / DRAWS)
     takes = ["sensitivity" in inspect.signature(f).parameters for f in (row.loss, row.sampler)]
+    _value, *others = inspect.signature(row.sampler).parameters
+    known = {row.parameter, "epsilon", "sensitivity", "rng"}
+    unknown = {*others, *inspect.signature(row.loss).parameters} - known
+    assert not unknown, f"`shares` and `tied` have no values for {unknown}: give them some"
     for noise, sensitivity in itertools.product((1.0, 2.5), (1, 2) if any(takes) else (1,)):
         q, p = (shares(row, noise, sensitivity, value) for value in (0, sensitivity))
         step = row.loss(noise, sensitivity) if takes[0] else row.loss(noise)
@@ -62,7 +66,7 @@ def tied(row):
             seen = np.maximum(p - np.exp(epsilon) * q, 0).sum()
             assert abs(seen - step.delta(epsilon)) <= width * (1 + np.exp(epsilon)) / 2 + 0.004
     named = re.findall(r"\b[A-Z]-[\w.-]*\w", row.sampler.__doc__)
-    assert {claim["id"] for claim in claims()} & set(named), "no claim is named"
+    assert row.claim in named and row.claim in {claim["id"] for claim in claims()}
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -106,6 +110,24 @@ def test_every_mechanism_has_a_row():
     complete(MECHANISMS.values())
     for row in OWN.values():
         must_fail(complete, [other for other in MECHANISMS.values() if other != row])
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_the_curve_of_a_step_and_its_moments_are_of_one_law(name):
+    """E e^L = 1 + 2 int (e^x + e^(-2x)) delta(x) dx where both directions are one (Sason and Verdu
+    2016): moments are what a composition is computed from, one step may have a closed form."""
+    epsilon = np.linspace(0, 60, 6_001)
+
+    def check(step, other):
+        values = (np.exp(epsilon) + np.exp(-2 * epsilon)) * step.delta(epsilon)
+        moment = 1 + 2 * np.trapezoid(values, epsilon)
+        assert np.isclose(np.exp(other.renyi(2.0)), moment, rtol=1e-4)
+        assert np.isclose(np.exp(other.compose(2).renyi(2.0)), moment**2, rtol=2e-4)
+
+    for x in (0.5, 2.0):
+        step = MECHANISMS[name].loss(x)
+        check(step, step)
+        must_fail(check, step, MECHANISMS[name].loss(1.01 * x))
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

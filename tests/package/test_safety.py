@@ -11,6 +11,7 @@ from math import inf
 
 import numpy as np
 import pytest
+from mpmath import mp
 
 import dpnotes as dp
 from evidence import at_most, holds
@@ -69,8 +70,12 @@ def obeys(run, delta, epsilon, alpha):
     at_most(high, np.clip(proved, 0, MOST).min(axis=1), rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("seed", range(8))
+SEEDS = [*range(8), *(pytest.param(n, marks=pytest.mark.thorough) for n in range(8, 200))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_random_runs(seed):
+    """Forty for each seed: 320 in the usual suite, 8,000 in the thorough one."""
     rng = np.random.default_rng(seed)
     for _ in range(40):
         delta = np.sort(10 ** rng.uniform(-16, -1, 3))[::-1]
@@ -84,6 +89,31 @@ def test_lower_ends_below_the_smallest_numbers():
     low, high = dp.discrete_gaussian(2.0).epsilon_interval([1e-306, 0.0])
     holds((low < 20) & (high == inf), "noise that was cut off may lose nothing")
     holds(dp.discrete_gaussian(2.0).delta_interval(40.0)[0] == 0.0, "nor is it sure to lose")
+
+
+@mp.workdps(40)
+def test_the_largest_loss_of_one_step_is_rounded_up():
+    """It is epsilon at delta = 0, and nearly at 1e-30: the last digit must not be less."""
+    rng = np.random.default_rng(3)
+    for _ in range(40):
+        noise, rate = float(np.exp(rng.uniform(-1, 3))), float(10 ** rng.uniform(-6, -0.1))
+        p, q = rng.dirichlet(np.ones(3), size=2)
+        odds = [
+            mp.mpf(a) / b * sum(map(mp.mpf, q)) / sum(map(mp.mpf, p))
+            for a, b in zip(p, q, strict=True)
+        ]
+        sampled = [mp.log1p(rate * mp.expm1(x)) for x in (mp.mpf(noise), 1 / mp.mpf(noise))]
+        pairs = [
+            (dp.subsample(dp.randomized_response(noise), rate), sampled[0]),
+            (dp.subsample(dp.laplace(noise), rate), sampled[1]),
+            (dp.laplace(noise, sensitivity=0.7), mp.mpf(0.7) / noise),
+            (dp.discrete_laplace(noise, sensitivity=3), 3 / mp.mpf(noise)),
+            (dp.finite(p, q), max(mp.log(x) for x in (*odds, *(1 / x for x in odds)))),
+        ]
+        for loss, most in pairs:
+            low, high = loss.epsilon_interval([0.0, 1e-30])
+            assert low[0] <= most and min(high) >= most - 1e-23, (loss, most)
+            assert high[0] < most * (1 + mp.mpf(1e-14)), (loss, most)
 
 
 # ------------------------------------------------------------------------ one object, many askers

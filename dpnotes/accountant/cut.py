@@ -1,0 +1,152 @@
+"""A sampled Gaussian step of which only some losses count: those of a band between two thresholds.
+
+With lam = L - log(1 - rate) >= 0, s_tau is a smooth 'lam is at most tau', Phi(-g(lam/tau)) with
+g(t) = (t - 1/t) / (2 WIDTH). A cut step has the weight s_tau - s_lower.
+
+How it falls: the outcome is lifted to x + id, as for the whole step, and there
+abs(Phi(x+iy)) <= e^(y^2/2) Phi(x) bounds the weights.
+
+Its law is that of one window, 14 standard deviations to the left and 40 to the right: what is
+beyond has 1e-44 of the least losses, and e^-800 of the largest.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from math import inf, log, log1p
+
+import numpy as np
+
+from ..numerics import log_ndtr
+from .law import Rule
+from .sampled_gaussian import SampledGaussian
+
+WIDTH, RATIO, LARGEST = 0.12, 4.0, 0.5  # of a threshold; of two neighbours; the first at most
+REAL = 0.05  # spacing of u where y = 0
+ANGLES = np.array([0.74, 0.6, 0.48, 0.37, 0.27, 0.18, 0.1, 0.04])[:, None]
+LEFT_OUT, EMPTY = 75.0, 200.0  # -log of the terms that a line leaves out; of as good as nothing
+
+
+def _shares(lam, tau):
+    """log s_tau and log(1 - s_tau); for complex lam bounds on log of their absolute values."""
+    if tau == inf:
+        return np.zeros(lam.shape), np.full(lam.shape, -inf)
+    if not tau:
+        return np.full(lam.shape, -inf), np.zeros(lam.shape)
+    at = (lam / tau - tau / lam) / (2 * WIDTH)
+    most = 0.5 * at.imag**2
+    below, above = log_ndtr(-at.real) + most, log_ndtr(at.real) + most
+    if not np.iscomplexobj(lam):
+        return below, above
+    return np.minimum(below, np.logaddexp(0, above)), np.minimum(above, np.logaddexp(0, below))
+
+
+@dataclass(frozen=True)
+class Cut(SampledGaussian):
+    """The part of a sampled Gaussian step with the weight s_tau - s_lower: a law of less than 1."""
+
+    tau: float = inf
+    lower: float = 0.0
+
+    angles = ANGLES
+
+    def tilt_limit(self):
+        return self._limit[0]
+
+    def _digits(self):
+        """Rounds raise a to a power, but J only once."""
+        return 40.0 if self.lower else super()._digits()
+
+    @cached_property
+    def _limit(self):
+        """The largest real tilt that has fallen at both ends of the window, and the mesh on which
+        the sums of all up to it are right; or at which the law has less than e^-EMPTY."""
+        far = min(30 + 35 * self.sigma, 600) / self.tau
+        c = super().tilt_limit() if self.tau == inf else far
+        _, loss, log_p, weight, _ = self._coarse
+        usual = self._real_spacing(c)
+        for _ in range(60):
+            spacing, terms = self._spacing_of_strip(c, 0.0), log_p + weight + c * loss
+            fallen = terms[[0, -1]].max() < terms.max() - self._digits()
+            if (fallen and spacing >= usual / 4) or terms.max() < -EMPTY:
+                break
+            c /= 1.25
+        return c, min(usual, max(spacing, usual / 4))
+
+    def _odds(self, x):
+        """log of the odds that the row was taken; lam is log(1 + e^it)."""
+        return (x - 0.5) / self.sigma**2 + log(self.rate) - log1p(-self.rate)
+
+    def _far_window(self, _c):
+        return -14 * self.sigma, 1 + 40 * self.sigma
+
+    def _real_spacing(self, _c):
+        return min(REAL, 0.3 / self.sigma) * self.sigma**2
+
+    def _window(self, c):
+        """Where the terms of this tilt are more than e^-LEFT_OUT of the largest one."""
+        x, loss, log_p, weight, _ = self._coarse
+        terms = log_p + weight + c * loss
+        inside = x[terms > terms.max() - LEFT_OUT]
+        return inside[0], inside[-1]
+
+    @cached_property
+    def _coarse(self):
+        return self._mesh(self._real_spacing(0.0))
+
+    def _mesh(self, spacing):
+        """x, loss, log p, log of the weight, and of what it leaves of 1."""
+        x, loss, log_p = self._nodes(self._far_window(0.0), spacing)
+        return x, loss, log_p, *self._log_weights(x)
+
+    def _log_weights(self, x):
+        """log of the weight, and of 1 less it."""
+        lam = np.logaddexp(0.0, self._odds(x))
+        (low, above), (least, beyond) = _shares(lam, self.tau), _shares(lam, self.lower)
+        near = beyond + np.log(-np.expm1(above - beyond))
+        weight = np.where(beyond < low, near, low + np.log(-np.expm1(least - low)))
+        return weight, np.logaddexp(above, least)
+
+    def _log_weight(self, _x):
+        return self._coarse[3]
+
+    def _lift(self, _x):
+        return self._lifted
+
+    @cached_property
+    def _lifted(self):
+        """As for the whole step, with the bounds on the weight."""
+        x = self._coarse[0]
+        grown, phase, cost = super()._lift(x)
+        lam = np.maximum(np.logaddexp(0.0, self._odds(x)) + grown, 1e-300) + 1j * phase
+        (low, above), (least, beyond) = _shares(lam, self.tau), _shares(lam, self.lower)
+        most = np.minimum(np.logaddexp(low, least), np.logaddexp(above, beyond))
+        return grown, phase, cost + most
+
+    @lru_cache(maxsize=4)  # noqa: B019
+    def rule(self, c, band):
+        """With what is left out of the mass of both laws."""
+        if not band:
+            return self._still
+        x, loss, log_p = self._nodes(self._window(c), self._spacing(c, band))
+        return Rule(loss, log_p + self._log_weights(x)[0])
+
+    @cached_property
+    def _still(self):
+        _, loss, log_p, weight, left = self._mesh(self._limit[1])
+        out = np.exp(log_p + left)
+        return Rule(loss, log_p + weight, float(out.sum()), gap=float(out @ np.expm1(-loss)))
+
+
+def cut(step, tau, lower):
+    """The step with the weight s_tau - s_lower; itself, if that is 1."""
+    if tau == inf and not lower:
+        return step
+    return Cut(step.sigma, step.rate, step.side, tau, lower)
+
+
+def thresholds(step):
+    """The largest threshold: RATIO times what nobody loses in one round, or LARGEST; and a bound on
+    the least, which is well within the window."""
+    odds = Cut(step.sigma, step.rate)._odds(1 + step.sigma * np.array([-8, 13]))
+    first, last = np.logaddexp(0, odds).tolist()
+    return min(LARGEST, RATIO * last), max(step.rate / 12, first)
