@@ -29,6 +29,7 @@ from .sampled_gaussian import SampledGaussian
 from .tilts import TOLERANCE, Tilts
 
 NOTHING = -690.0  # the least log J/a
+NONE, LEAST = exp(NOTHING), 1e-170  # J/a of a kind that J says nothing of; of a band with a line
 MOST_KINDS = 20  # of steps, at most
 GOOD = 1e-11  # relative error above which bands are tried
 
@@ -84,11 +85,11 @@ class Band(Step):
         whole, d, still = np.zeros(count, complex), np.zeros(count, complex), 0.0
         noise, off, first = np.zeros(count), np.zeros(count), 0.0
         for k, a, _, j in self.cuts:
-            (one, slip), (part, other) = a.along(c, h, count), j.along(c, h, count)
-            start, error = _share(a, j, c)
+            (one, slip), (start, error) = a.along(c, h, count), _share(a, j, c)
+            part, other = j.along(c, h, count) if start > NONE else (0j, 0.0)
             ratio = start * np.exp(part - one)
             whole, d = whole + k * one, d + k * log1p_complex(-ratio)
-            still, noise = still + k * log1p(-start), noise + k * slip
+            still, noise = still + k * log1p(-start), noise + np.expm1(k * np.log1p(slip))
             size = start * np.exp(np.maximum(part.real, -700.0) - one.real)
             off += k * size / np.maximum(abs(1 - ratio), EPS) * (slip + other + error + 8 * EPS)
             first += k * start / (1 - start) * error
@@ -101,9 +102,12 @@ class Band(Step):
         return value, noise + off + first / expm1(min(-still, 700.0)) + 8 * EPS
 
     def falls(self, c):
-        shares = np.log([_share(a, j, c)[0] for _, a, _, j in self.cuts])
+        shares = [_share(a, j, c)[0] for _, a, _, j in self.cuts]
         below = [b.cumulant(c)[0] - a.cumulant(c)[0] for _, a, b, _ in self.cuts]
-        found = [[step.falls(c) for step in steps] for _, *steps in self.cuts]
+        found = [[a.falls(c), b.falls(c)] for _, a, b, _ in self.cuts]
+        for each, share, (*_, j) in zip(found, shares, self.cuts, strict=True):
+            each.append(j.falls(c) if share > NONE else lambda height: 0.0)
+        shares = np.log(shares)
         rounds = np.array([k for k, *_ in self.cuts])
         still = sum(k * log1p(-exp(min(x, -EPS))) for k, x in zip(rounds, shares, strict=True))
         norm = log(-expm1(still))
@@ -117,7 +121,12 @@ class Band(Step):
         return lambda height: min(0.0, bound(height))
 
     def work(self, c, h, count, _room):
-        return sum(step.work(c, h, count, 0.0) for _, a, _, j in self.cuts for step in (a, j))
+        """Without end where a line would have lost its digits; a bound says enough there."""
+        shares = [_share(a, j, c)[0] for _, a, _, j in self.cuts]
+        if sum(k * share for (k, *_), share in zip(self.cuts, shares, strict=True)) < LEAST:
+            return inf
+        felt = [j for share, (*_, j) in zip(shares, self.cuts, strict=True) if share > NONE]
+        return sum(step.work(c, h, count, 0.0) for step in [*felt, *(a for _, a, *_ in self.cuts)])
 
 
 def _share(a, j, c):

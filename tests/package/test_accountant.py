@@ -378,3 +378,11 @@ def test_methods_have_type_hints():
         if name[0] != "_":
             taken = set(inspect.signature(method).parameters) - {"self"}
             assert taken | {"return"} <= set(method.__annotations__), name
+
+
+def test_kinds_of_very_different_losses_share_their_bands():
+    """In a band of the large losses the other kind has no weight at all."""
+    small = dp.subsample(dp.gaussian(100.0), 1e-10).compose(5)
+    large = dp.subsample(dp.gaussian(0.6), 1e-6).compose(10_000)
+    low, high = (large + small).epsilon_interval(1e-9)
+    assert large.epsilon_interval(1e-9)[0] <= high and high - low < 1e-11 * high
