@@ -107,15 +107,14 @@ class Band(Step):
         found = [[a.falls(c), b.falls(c)] for _, a, b, _ in self.cuts]
         for each, share, (*_, j) in zip(found, shares, self.cuts, strict=True):
             each.append(j.falls(c) if share > NONE else lambda height: 0.0)
-        shares = np.log(shares)
         rounds = np.array([k for k, *_ in self.cuts])
-        still = sum(k * log1p(-exp(min(x, -EPS))) for k, x in zip(rounds, shares, strict=True))
+        still = sum(k * log1p(-share) for k, share in zip(rounds, shares, strict=True))
         norm = log(-expm1(still))
 
         def bound(height):
             each = np.array([[f(height) for f in kind] for kind in found])
             most = np.minimum(np.maximum(each[:, 0], each[:, 1] + below), 0.0)
-            first = np.log(rounds) + shares + each[:, 2] - most
+            first = np.log(rounds) + np.log(shares) + each[:, 2] - most
             return float(min(np.logaddexp.reduce(first), log(2)) + rounds @ most - norm)
 
         return lambda height: min(0.0, bound(height))
