@@ -42,7 +42,8 @@ class Direction:
         tops = [] if self.disjoint else [k * step.top() for step, k in parts]
         self.top = sum(tops)  # the largest finite loss
         self.top_error = 0.0 if self.one or self.top == inf else 8 * EPS * sum(map(abs, tops))
-        self.low_top = self.top * (1 - 8 * EPS) - self.top_error  # that of one step is rounded, too
+        lows = [] if self.disjoint else [k * step.low_top() for step, k in parts]
+        self.low_top = sum(lows) - self.top_error  # that of one step is rounded, too
         self.log_top_chance = -inf if self.disjoint else self._log_top_chance()
         self.written = self._written()
 
@@ -225,8 +226,7 @@ class Direction:
 
 
 def _limit(error):
-    """The largest error of a neighbour that a line serves. A line that errs by more than TRUSTED
-    says nothing, also about neighbours for which another one may be sharp."""
+    """The largest error of a neighbour that a line serves: none if it errs by TRUSTED itself."""
     return max(SHARP, WORSE * error) if error < TRUSTED / WORSE else SHARP
 
 

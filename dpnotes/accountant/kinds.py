@@ -57,25 +57,30 @@ def laplace_log_delta(end, epsilon):
     return np.log(-np.expm1(np.minimum((epsilon - end) / 2, 0.0)))
 
 
-def finite_step(loss, log_p, infinite, lost):
+def finite_step(loss, log_p, infinite, lost, slip=0.0):
     """A Finite step with equal losses merged and in ascending order. The round-off of the largest
-    loss, and of the least one, which is that of the other direction, goes outwards."""
+    loss, and of the least one, which is that of the other direction, goes outwards; ``slip`` is
+    that of what the losses were computed from."""
     order = np.argsort(loss, kind="stable")
     values, first = np.unique(loss[order], return_index=True)
+    slips = (slip + 12 * EPS * np.abs(loss))[order][first]
     values[:1] -= 4 * EPS * np.abs(values[:1])
     values[-1:] += 4 * EPS * np.abs(values[-1:])
     merged = np.logaddexp.reduceat(log_p[order], first) if first.size else log_p
-    return Finite(tuple(values.tolist()), tuple(merged.tolist()), float(infinite), float(lost))
+    laws = tuple(values.tolist()), tuple(merged.tolist())
+    return Finite(*laws, float(infinite), float(lost), tuple(slips.tolist()))
 
 
 def _sampled_finite(step, rate):
     """The mixture of both laws against q."""
     (loss, log_p), log_rest = step.arrays, log1p(-rate)
+    slip = step.slips * np.exp(np.log(rate) + loss - mixed_loss(loss, rate))  # times the slope
     log_p = np.logaddexp(np.log(rate) + log_p, log_rest + log_p - loss)
     loss = mixed_loss(loss, rate)
     if step.lost:  # where p vanishes the mixture has (1 - rate) q
         loss, log_p = np.append(loss, log_rest), np.append(log_p, log_rest + np.log(step.lost))
-    return finite_step(loss, log_p, rate * step.infinite, 0.0)
+        slip = np.append(slip, 0.0)
+    return finite_step(loss, log_p, rate * step.infinite, 0.0, slip)
 
 
 def _sampled_gaussian(step, rate):

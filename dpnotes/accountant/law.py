@@ -14,7 +14,7 @@ rule. No sum loses digits where the losses are small: 1e9 rounds need K of one r
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf, isqrt, log, sqrt
 from typing import NamedTuple
@@ -117,6 +117,10 @@ class Step:
     def top(self):
         """The largest finite loss, rounded up."""
         return inf
+
+    def low_top(self):
+        """The same, rounded down."""
+        return self.top() * (1 - 16 * EPS)
 
     def log_at_top(self):
         """log of the probability of the largest loss."""
@@ -229,12 +233,14 @@ class Gaussian(Step):
 @dataclass(frozen=True)
 class Finite(Step):
     """Two laws on finitely many outcomes: the losses themselves, in ascending order, with log p;
-    ``infinite`` is the mass of p where q has none, ``lost`` that of q where p has none."""
+    ``infinite`` is the mass of p where q has none, ``lost`` that of q where p has none. ``slip`` is
+    the round-off of losses that were computed."""
 
     losses: tuple
     log_p: tuple
     infinite: float = 0.0
     lost: float = 0.0
+    slip: tuple = field(default=(), repr=False)
     rate, side = 1.0, 1  # a sample of it is another Finite
 
     def __hash__(self):
@@ -248,6 +254,10 @@ class Finite(Step):
     def arrays(self):
         return np.array(self.losses), np.array(self.log_p)
 
+    @cached_property
+    def slips(self):
+        return np.array(self.slip) if self.slip else 4 * EPS * np.abs(self.arrays[0])
+
     lattice = property(lambda self: self.arrays[0])
 
     def flipped(self):
@@ -256,10 +266,13 @@ class Finite(Step):
         same = self.lost == self.infinite and np.array_equal(loss, -loss[::-1])
         if same and np.all(abs(other - log_p) <= room):  # its own reverse, up to round-off
             return self
-        return Finite(tuple(-loss[::-1]), tuple(other), self.lost, self.infinite)
+        return Finite(tuple(-loss[::-1]), tuple(other), self.lost, self.infinite, self.slip[::-1])
 
     def top(self):
         return self.losses[-1]
+
+    def low_top(self):
+        return self.losses[-1] - self.slips[-1]
 
     def log_at_top(self):
         return self.log_p[-1]

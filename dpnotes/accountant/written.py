@@ -73,7 +73,7 @@ class Sums:
         loss, log_p, slip = np.zeros((3, 1))  # the last is the round-off of the losses
         sizes = 0.0  # round-off of log p in EPS, without the 4 log p below
         for step, k in parts:
-            one = (*step.arrays, 4 * EPS * np.abs(step.arrays[0]))
+            one = (*step.arrays, step.slips)
             for _ in range(k):
                 more = zip((loss, log_p, slip), one, strict=True)
                 loss, log_p, slip = (np.add.outer(*both).ravel() for both in more)
