@@ -9,6 +9,7 @@ function can see nothing else.
 import inspect
 import pickle
 import warnings
+from functools import cache
 
 import numpy as np
 
@@ -120,6 +121,7 @@ def together(answers, question, given, own):
     tests ask for nothing but that and what the public ones showed."""
     _, public, calls = answers.test(question, given, lambda *_: None)
 
+    @cache
     def kinds(call):
         hidden = call[0] in own and call not in public
         return candidates(answers, call, answers.seen[call], public) if hidden else {}

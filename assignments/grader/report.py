@@ -157,11 +157,13 @@ def write_reports(out, master, results, collected, options):
     pages = {}
     for result in results:
         name = file_name(result["student"])
-        pages[result.get("place")] = feedback(master, result, options, line, answers)
-        write(out / "feedback" / f"{name}.html", pages[result.get("place")])
+        text = feedback(master, result, options, line, answers)
+        write(out / "feedback" / f"{name}.html", text)
+        if result.get("place"):
+            pages[result["place"]] = text
         log = "\n".join(result["flags"]) + "\n\n" + result["log"] + "\n"
         write(out / "logs" / f"{name}.txt", log)
-    parcel(out, {place: text for place, text in pages.items() if place})
+    parcel(out, pages)
     by_hand.pages(out, master, results)
     parts = summary.parts(master, results, options.roster, collected)
     write(out / "summary.html", page(f"{master.name}: summary", parts))

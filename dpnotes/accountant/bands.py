@@ -48,6 +48,15 @@ class Band(Step):
         ends = (self.tau, 0.0), (self.lower, 0.0), (self.tau, self.lower)
         return [(k, *(cut(step, *pair) for pair in ends)) for step, k in self.parts]
 
+    @lru_cache(maxsize=4)  # noqa: B019
+    def _shares(self, c):
+        """J/a of each kind at the tilt c, less than 1, and its relative round-off."""
+        found = [(*a.cumulant(c), *j.cumulant(c)) for _, a, _, j in self.cuts]
+        return [
+            (exp(min(max(part - one, NOTHING), -EPS)), slip + other + 4 * EPS)
+            for one, slip, part, other in found
+        ]
+
     rounds = property(lambda self: sum(k for _, k in self.parts))
 
     def tilt_limit(self):
@@ -74,9 +83,8 @@ class Band(Step):
 
     def cumulant(self, c):
         whole = d = off = noise = 0.0
-        for k, a, _, j in self.cuts:
+        for (k, a, *_), (ratio, error) in zip(self.cuts, self._shares(c), strict=True):
             one, slip = a.cumulant(c)
-            ratio, error = _share(a, j, c)
             whole, noise, d = whole + k * one, noise + k * slip, d + k * log1p(-ratio)
             off += k * ratio / (1 - ratio) * error
         return whole + log(-expm1(d)), noise + off / max(expm1(min(-d, 700.0)), 1e-300) + 4 * EPS
@@ -84,8 +92,8 @@ class Band(Step):
     def along(self, c, h, count, _room=0.0):
         whole, d, still = np.zeros(count, complex), np.zeros(count, complex), 0.0
         noise, off, first = np.zeros(count), np.zeros(count), 0.0
-        for k, a, _, j in self.cuts:
-            (one, slip), (start, error) = a.along(c, h, count), _share(a, j, c)
+        for (k, a, _, j), (start, error) in zip(self.cuts, self._shares(c), strict=True):
+            one, slip = a.along(c, h, count)
             part, other = j.along(c, h, count) if start > NONE else (0j, 0.0)
             ratio = start * np.exp(part - one)
             whole, d = whole + k * one, d + k * log1p_complex(-ratio)
@@ -102,7 +110,7 @@ class Band(Step):
         return value, noise + off + first / expm1(min(-still, 700.0)) + 8 * EPS
 
     def falls(self, c):
-        shares = [_share(a, j, c)[0] for _, a, _, j in self.cuts]
+        shares = [share for share, _ in self._shares(c)]
         below = [b.cumulant(c)[0] - a.cumulant(c)[0] for _, a, b, _ in self.cuts]
         found = [[a.falls(c), b.falls(c)] for _, a, b, _ in self.cuts]
         for each, share, (*_, j) in zip(found, shares, self.cuts, strict=True):
@@ -121,17 +129,11 @@ class Band(Step):
 
     def work(self, c, h, count, _room):
         """Without end where a line would have lost its digits; a bound says enough there."""
-        shares = [_share(a, j, c)[0] for _, a, _, j in self.cuts]
+        shares = [share for share, _ in self._shares(c)]
         if sum(k * share for (k, *_), share in zip(self.cuts, shares, strict=True)) < LEAST:
             return inf
         felt = [j for share, (*_, j) in zip(shares, self.cuts, strict=True) if share > NONE]
         return sum(step.work(c, h, count, 0.0) for step in [*felt, *(a for _, a, *_ in self.cuts)])
-
-
-def _share(a, j, c):
-    """J/a at the tilt c, less than 1, and its relative round-off."""
-    (one, slip), (part, other) = a.cumulant(c), j.cumulant(c)
-    return exp(min(max(part - one, NOTHING), -EPS)), slip + other + 4 * EPS
 
 
 class Bands:

@@ -39,11 +39,11 @@ class Direction:
         kept = -inf if self.disjoint else sum(k * log1p(-step.infinite) for step, k in parts)
         self.infinite = parts[0][0].infinite if self.one else 0.0 - expm1(kept)  # not -0.0
         self.surely_infinite = self.infinite * (self.infinite > LEAST)  # less may be cut-off noise
-        tops = [] if self.disjoint else [k * step.top() for step, k in parts]
+        counted = () if self.disjoint else parts
+        tops = [k * step.top() for step, k in counted]
         self.top = sum(tops)  # the largest finite loss
         self.top_error = 0.0 if self.one or self.top == inf else 8 * EPS * sum(map(abs, tops))
-        lows = [] if self.disjoint else [k * step.low_top() for step, k in parts]
-        self.low_top = sum(lows) - self.top_error  # that of one step is rounded, too
+        self.low_top = sum(k * step.low_top() for step, k in counted) - self.top_error
         self.log_top_chance = -inf if self.disjoint else self._log_top_chance()
         self.written = self._written()
 

@@ -74,9 +74,9 @@ def finite_step(loss, log_p, infinite, lost, slip=0.0):
 def _sampled_finite(step, rate):
     """The mixture of both laws against q."""
     (loss, log_p), log_rest = step.arrays, log1p(-rate)
-    slip = step.slips * np.exp(np.log(rate) + loss - mixed_loss(loss, rate))  # times the slope
     log_p = np.logaddexp(np.log(rate) + log_p, log_rest + log_p - loss)
-    loss = mixed_loss(loss, rate)
+    before, loss = loss, mixed_loss(loss, rate)
+    slip = step.slips * np.exp(np.log(rate) + before - loss)  # times the slope
     if step.lost:  # where p vanishes the mixture has (1 - rate) q
         loss, log_p = np.append(loss, log_rest), np.append(log_p, log_rest + np.log(step.lost))
         slip = np.append(slip, 0.0)
@@ -120,12 +120,11 @@ class Kind(NamedTuple):
     curve: Curve | None = None  # if it is written down
 
 
+BELOW_A_SAMPLE = Curve(gaussian_log_delta, lambda step: 1 / step.sigma, 2)
 KINDS = {
     Finite: Kind(_sampled_finite),
     Gaussian: Kind(_sampled_gaussian, Curve(gaussian_log_delta, lambda step: step.mu, 2)),
-    SampledGaussian: Kind(
-        _sampled_again, Curve(gaussian_log_delta, lambda step: 1 / step.sigma, 2)
-    ),
-    Symmetrised: Kind(_refused, Curve(gaussian_log_delta, lambda step: 1 / step.sigma, 2)),
+    SampledGaussian: Kind(_sampled_again, BELOW_A_SAMPLE),
+    Symmetrised: Kind(_refused, BELOW_A_SAMPLE),
     Laplace: Kind(_sampled_again, Curve(laplace_log_delta, lambda step: step.end, 1)),
 }

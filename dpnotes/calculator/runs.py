@@ -79,7 +79,7 @@ MECHANISMS = {
     ),
     "approximate": Mechanism(
         "epsilon", "approximate", "any mechanism that is (epsilon, delta)-DP",
-        randomized_response, None, None, "dp.finite(*dp.dominating_pair({}, {leak!r}))", float,
+        randomized_response, None, None, "dp.randomized_response(epsilon={})", float,
     ),
 }  # fmt: skip
 ASKED = {known.question: name for name, known in MECHANISMS.items() if known.question}
@@ -119,6 +119,12 @@ class Part:
         if self.leak:
             return finite(*dominating_pair(self.parameter, self.leak))
         return self.known.loss(self.parameter)
+
+    def code(self, value):
+        """The same as Python, its parameter written as `value`."""
+        if self.leak:
+            return f"dp.finite(*dp.dominating_pair({value}, {self.leak!r}))"
+        return self.known.call.format(value)
 
     def run(self) -> PrivacyLoss:
         """The loss of all steps."""

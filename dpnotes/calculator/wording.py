@@ -2,8 +2,6 @@
 
 from math import ceil, exp, floor, inf, isfinite, log10
 
-from .runs import MECHANISMS
-
 LARGE_EPSILON = 10.0
 MARGIN = 100  # delta is well below 1/n if it is at most 1/(MARGIN n)
 
@@ -95,8 +93,7 @@ def call(question, parts, epsilon, delta):
 def _expression(part, asked):
     """A step and its repetition as Python; the number that is asked for is called x."""
     value = "x" if asked == "noise" else repr(part.parameter)
-    known = part.known if part.leak or part.mechanism != "approximate" else MECHANISMS["pure"]
-    step = known.call.format(value, leak=part.leak)
+    step = part.code(value)
     if asked == "rate" or part.rate != 1:
         step = f"dp.subsample({step}, rate={'x' if asked == 'rate' else repr(part.rate)})"
     if asked == "steps" or part.steps != 1:

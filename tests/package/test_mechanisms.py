@@ -135,7 +135,7 @@ def test_a_row_of_the_calculator_is_its_loss(name):
     row = MECHANISMS[name]
     for x in (0.5, 2.0):
         step = row.loss(x)
-        copied = eval(row.call.format(x, leak=0.0), {"dp": dp})
+        copied = eval(row.call.format(x), {"dp": dp})
         assert copied.delta(0.3) == pytest.approx(step.delta(0.3), rel=1e-12)
         if row.epsilon:
             assert row.epsilon(x) == pytest.approx(step.epsilon(0.0), rel=1e-12)
