@@ -49,3 +49,11 @@ def node_executable():
 def build_time():
     """Now, or the moment that SOURCE_DATE_EPOCH names, in UTC."""
     return time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH") or time.time()))
+
+
+def copy_scripts(room, target, *python):
+    """What a room serves: its scripts and style sheets, and of its Python only these files."""
+    target.mkdir(exist_ok=True)
+    for file in room.iterdir():
+        if file.suffix in (".css", ".js") or file.name in python:
+            shutil.copy(file, target)

@@ -18,6 +18,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from dpnotes import calculator
 from dpnotes.calculator.runs import MECHANISMS
+from surroundings import copy_scripts
 
 HERE = Path(__file__).resolve().parent
 USUAL = {  # an address of the form, as the form writes it: what people call this run
@@ -86,9 +87,8 @@ def publish(app, exception):
     if not (Path(app.outdir) / "chapters" / "calculator.html").exists():
         return
     folder = Path(app.outdir) / "_calculator"
-    folder.mkdir(exist_ok=True)
-    for file in (HERE / "calculator.css", HERE / "calculator.js", HERE.parent / "sliders/draw.js"):
-        shutil.copy(file, folder)
+    copy_scripts(HERE, folder)
+    shutil.copy(HERE.parent / "sliders/draw.js", folder)
 
 
 def setup(app):

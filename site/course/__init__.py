@@ -7,7 +7,6 @@ are a table of their own, `plan.yml`, which the slides read too.
 """
 
 import re
-import shutil
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -24,7 +23,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from pages import ledger
 from pages.status import SILENT, add_drawings, table
-from surroundings import ROOT
+from surroundings import ROOT, copy_scripts
 
 HERE = Path(__file__).resolve().parent
 STAR = " ★"
@@ -318,13 +317,10 @@ def next_page(env, page):
     return (env.collect_relations().get(page) or (None, None, None))[2]
 
 
-def copy_scripts(app, exception):
+def publish(app, exception):
     """Before the site is polished, which looks into scripts for the classes they use."""
     if not exception and app.builder.name == "html":
-        target = Path(app.outdir) / "_course"
-        target.mkdir(exist_ok=True)
-        for script in HERE.glob("*.js"):
-            shutil.copy(script, target)
+        copy_scripts(HERE, Path(app.outdir) / "_course")
 
 
 def setup(app):
@@ -336,5 +332,5 @@ def setup(app):
     app.add_post_transform(DrawCourse)
     app.connect("env-updated", check_sitting)
     app.connect("html-page-context", ask_on_next)
-    app.connect("build-finished", copy_scripts, priority=500)
+    app.connect("build-finished", publish, priority=500)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -7,14 +7,13 @@ cells have the notebook's cell ids. Without JavaScript nothing of this shows.
 import hashlib
 import json
 import re
-import shutil
 from pathlib import Path
 
 from docutils import nodes
 from sphinx.errors import ExtensionError
 
 from pages.notebook import cells_of
-from surroundings import ROOT
+from surroundings import ROOT, copy_scripts
 
 HERE = Path(__file__).resolve().parent
 MODULES = ROOT / "node_modules"
@@ -96,11 +95,11 @@ def add_scripts(app, pagename, templatename, context, doctree):
     )
 
 
-def copy_scripts(app, exception):
+def publish(app, exception):
     """Before the site is polished, which looks into scripts for the classes they use."""
     if not exception and app.builder.name == "html":
-        target, skipped = Path(app.outdir) / "_homework", shutil.ignore_patterns("__*")
-        shutil.copytree(HERE, target, ignore=skipped, dirs_exist_ok=True)
+        target = Path(app.outdir) / "_homework"
+        copy_scripts(HERE, target, "check.py")
         for name, source in READERS.items():
             code = (MODULES / source).read_text(encoding="utf-8")
             code = re.sub(r"//# sourceMappingURL=.*", "", code)
@@ -111,5 +110,5 @@ def setup(app):
     """Ids for every kind of book, scripts for the site."""
     app.connect("doctree-read", name_cells)
     app.connect("html-page-context", add_scripts)
-    app.connect("build-finished", copy_scripts, priority=500)
+    app.connect("build-finished", publish, priority=500)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

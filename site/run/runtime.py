@@ -18,7 +18,7 @@ from pathlib import Path
 
 from run import bytecode, wheels
 from run.wheels import VERSION, Unavailable, cache_folder, sha256
-from surroundings import ROOT
+from surroundings import ROOT, copy_scripts
 
 LOCK_HASH = "c963d22858f6bcb8f41586a2142f03905ab370c88ea22a86a2736e95fac2a8f3"
 STDLIB = "python_stdlib.zip"
@@ -224,10 +224,7 @@ def install(site, lock, root=ROOT):
     target = site / "_run"
     for old in ("pyodide", "__pycache__"):
         shutil.rmtree(target / old, ignore_errors=True)
-    target.mkdir(exist_ok=True)
-    for file in (root / "site" / "run").iterdir():
-        if file.suffix in (".css", ".js") or file.name == "shell.py":
-            shutil.copy(file, target)
+    copy_scripts(root / "site" / "run", target, "shell.py")
     facts = install_python(target / "pyodide", lock, root) if lock else {}
     if lock:
         (target / "NOTICE.txt").write_text(NOTICE, encoding="utf-8")

@@ -5,13 +5,12 @@ What people type and the book says in other words stands in `words.yml`.
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import yaml
 from lxml import html
 
-from surroundings import ROOT
+from surroundings import ROOT, copy_scripts
 
 HERE = Path(__file__).resolve().parent
 MODULE = ROOT / "node_modules" / "minisearch" / "dist" / "es" / "index.js"
@@ -84,9 +83,7 @@ def write_texts(app, exception):
         for section in sections(site / f"{name}.html", name, others):
             found.append(section | ({"weight": BEHIND[kind]} if kind else {}))
     target = site / "_search"
-    target.mkdir(exist_ok=True)
-    for script in HERE.glob("*.js"):
-        shutil.copy(script, target)
+    copy_scripts(HERE, target)
     code = MODULE.read_text(encoding="utf-8")
     code = re.sub(r"//# sourceMappingURL=.*", "", code)
     (target / "minisearch.js").write_text(code, encoding="utf-8")
