@@ -13,7 +13,7 @@ LONGEST_CELL, MEDIAN_CELL, EXERCISES = 30, 4, 6
 TAGS = {"hide-input", "hide-output", "remove-input", "remove-output"}
 BLOCK = re.compile(r"^(`{3,}|:{3,})\{prf:(\w+)\}[^\n]*\n(.*?)^\1\s*$", re.M | re.S)
 PROOF = re.compile(
-    r"^(`{3,}|:{3,})\{admonition\} *([^\n]*\bproof\b[^\n]*)\n(.*?)^\1\s*$", re.M | re.S | re.I
+    r"^(`{3,}|:{3,})\{dropdown\} *([^\n]*\bproof\b[^\n]*)\n(.*?)^\1\s*$", re.M | re.S | re.I
 )
 IMPORT = re.compile(r"import |from \S+ import ")
 LABEL = re.compile(r"^:label:\s*(\S+)", re.M)
@@ -83,10 +83,10 @@ def unknown_tags(page):
 
 
 def unlabelled_claims(page):
-    """Every numbered statement can be referred to; proofs fold as admonitions."""
+    """Every numbered statement can be referred to; proofs fold."""
     found = [f"a prf:{kind} without a label" for kind, label, _ in page.blocks() if not label]
     if "{prf:proof}" in page.text:
-        found.append("prf:proof cannot fold: use an admonition of class dropdown")
+        found.append("prf:proof cannot fold: use {dropdown} Proof")
     return found
 
 
@@ -172,13 +172,12 @@ def sides(page):
 
 
 def exercises(page):
-    """Enough exercises, each with a folded solution."""
+    """Enough exercises, each with a solution."""
     asked = re.findall(
         r"^[`:]{3,}\{exercise(?:-start)?\}.*\n(?::.*\n)*?:label:\s*(\S+)", page.text, re.M
     )
-    solved = re.findall(r"^[`:]{3,}\{solution(?:-start)?\}\s*(\S+)\n((?::.*\n)*)", page.text, re.M)
-    found = [f"exercise {e!r} has no solution" for e in asked if e not in dict(solved)]
-    found += [f"solution of {e!r} is not folded" for e, o in solved if ":class: dropdown" not in o]
+    solved = re.findall(r"^```\{solution-start\} (\S+)$", page.text, re.M)
+    found = [f"exercise {e!r} has no solution" for e in asked if e not in solved]
     if page.name in {c["chapter"] for c in ledger.claims()} and len(asked) < EXERCISES:
         found.append(f"{len(asked)} exercises (at least {EXERCISES})")
     return found
