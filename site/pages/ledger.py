@@ -34,13 +34,14 @@ def sources():
 def claims():
     """All entries, in the book's order, each with its chapter (its file) and the page it is on.
 
-    A claim is stated on its chapter's page unless its entry names another one as ``page``.
+    A claim is stated on its chapter's page unless its entry names another one as ``page``, and right
+    as it is printed unless ``printed`` says otherwise.
     """
     found = []
     for file in sorted((ROOT / "ledger").glob("*.yml")):
         if file.stem != "sources":
             for entry in yaml.safe_load(file.read_text(encoding="utf8")):
-                found.append({"chapter": file.stem, "page": file.stem, **entry})
+                found.append({"chapter": file.stem, "page": file.stem, "printed": "ok", **entry})
     order = chapters()
     return sorted(found, key=lambda c: order.index(c["chapter"]) if c["chapter"] in order else 99)
 
