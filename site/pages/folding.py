@@ -1,7 +1,7 @@
 """Folded blocks without JavaScript, and clean markup for numbered blocks.
 
-A block ``{dropdown} Title`` and each solution becomes ``<details>``. The theme's toggle script, which
-does the same in the reader's browser, is left out of the site.
+A block ``{dropdown} Title`` and each solution becomes ``<details>``. The theme's toggle script,
+which does the same in the reader's browser, is left out of the site.
 """
 
 from docutils import nodes

@@ -34,8 +34,8 @@ def sources():
 def claims():
     """All entries, in the book's order, each with its chapter (its file) and the page it is on.
 
-    A claim is stated on its chapter's page unless its entry names another one as ``page``, and right
-    as it is printed unless ``printed`` says otherwise.
+    A claim is stated on its chapter's page unless its entry names another one as ``page``. It is
+    right as it is printed unless ``printed`` says otherwise.
     """
     found = []
     for file in sorted((ROOT / "ledger").glob("*.yml")):
