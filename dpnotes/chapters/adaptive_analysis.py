@@ -104,7 +104,7 @@ def noise_analyst(
     weigh = weigh or (lambda told: np.where(told >= 0.5, 1.0, np.sign(told - 0.5)))
     worlds = repetitions
     votes = [np.zeros((worlds, m, 1), np.float32) for m in sizes]
-    found = np.empty((len(sizes), worlds, len(asked)))
+    accuracies = np.empty((len(sizes), worlds, len(asked)))
     block = 1 + 2_000_000 // (worlds * max(sizes))  # what is in memory at a time
     for i, (start, stop) in enumerate(zip(np.r_[0, asked], asked, strict=False)):
         for done in range(start, stop, block):
@@ -113,8 +113,8 @@ def noise_analyst(
             weights = np.nan_to_num(weights)
             for total, coins in zip(votes, agree, strict=True):
                 total += 2 * matrix_product(coins, weights) - weights.sum(1, keepdims=True)
-        found[..., i] = [((v > 0).mean(1) + (v == 0).mean(1) / 2)[:, 0] for v in votes]
-    return found
+        accuracies[..., i] = [((v > 0).mean(1) + (v == 0).mean(1) / 2)[:, 0] for v in votes]
+    return accuracies
 
 
 class Thresholdout(Unique):

@@ -230,8 +230,8 @@ def optimal(
     coins, kept = randomized_response(epsilon).compose(k), _log_kept(delta, k)
     with np.errstate(divide="ignore"):  # ln(1 - target_delta) - k ln(1-delta), <= 0 if feasible
         room = np.where(target_delta == 1, -np.inf, np.log1p(-target_delta) - max(kept, -1e300))
-    found = np.asarray(coins.epsilon(-np.expm1(np.minimum(room, 0.0))))
-    return np.where(room > 0, np.inf, found)
+    epsilons = np.asarray(coins.epsilon(-np.expm1(np.minimum(room, 0.0))))
+    return np.where(room > 0, np.inf, epsilons)
 
 
 def _log_kept(delta, k):

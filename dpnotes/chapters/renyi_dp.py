@@ -143,10 +143,10 @@ def _least(function, grid, xatol):
     """The least value of a function with one valley, which lies somewhere along the grid."""
     best = int(np.argmin([function(u) for u in grid]))
     bounds = grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]
-    found = optimize().minimize_scalar(
+    minimum = optimize().minimize_scalar(
         function, bounds=bounds, method="bounded", options={"xatol": xatol}
     )
-    return float(found.fun)
+    return float(minimum.fun)
 
 
 @checked

@@ -127,10 +127,10 @@ def _labels(name, value):
 
 def _codes(name, value):
     """A list of whole numbers; an empty one has none of another kind."""
-    found = _labels(name, value)
-    if found.size and found.dtype.kind not in "iu":
+    labels = _labels(name, value)
+    if labels.size and labels.dtype.kind not in "iu":
         raise ValueError(f"{name} must hold whole numbers")
-    return found.astype(int)
+    return labels.astype(int)
 
 
 Gradients = Annotated[ArrayLike, lambda name, value: array(name, value, 1, 2, 3, 4, 5)]

@@ -53,10 +53,10 @@ def _legendre(log_mgf, t, limit):
         lam /= 2
     low, high = lam / 2, farther(lam)
     with np.errstate(over="ignore", invalid="ignore"):  # warnings of SciPy's parabola step
-        found = optimize().minimize_scalar(
+        minimum = optimize().minimize_scalar(
             exponent, bounds=(low, high), method="bounded", options={"xatol": 1e-9 * (high - low)}
         )
-    return min(found.fun, exponent(lam))
+    return min(minimum.fun, exponent(lam))
 
 
 @checked

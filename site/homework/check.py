@@ -128,22 +128,22 @@ def parsed(cell):
 def names(cell):
     """What a cell defines, and all names in it."""
     tree = parsed(cell)
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     defined = {n.name for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
-    return defined | {n.id for n in found if isinstance(n.ctx, ast.Store)}, {n.id for n in found}
+    return defined | {n.id for n in nodes if isinstance(n.ctx, ast.Store)}, {n.id for n in nodes}
 
 
 def needs(above, last):
     """The answers that a test reaches, also through others: when one changes, it counts no more."""
-    own, found = last["id"].removeprefix("test-"), []
+    own, answers = last["id"].removeprefix("test-"), []
     read = names(last)[1]
     for cell in reversed([*above, last] if last["kind"] == "plot" else above):
         made, reads = names(cell)
         if cell["kind"] == "test" or not (made & read or cell["id"] == own):
             continue
         read |= reads
-        found += [cell["id"]] if cell["kind"] in ANSWERS else []
-    return found[::-1]
+        answers += [cell["id"]] if cell["kind"] in ANSWERS else []
+    return answers[::-1]
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from pathlib import Path
 from bs4 import BeautifulSoup
 from fontTools import subset
 
-from pages.purge import purged
+from pages.purge import drop_unused
 
 HERE = Path(__file__).resolve().parent
 UNWANTED = re.compile(
@@ -250,7 +250,7 @@ def drop_unused_rules(site):
         used |= set(re.findall(r"[\w-]+", path.read_text(encoding="utf-8")))
     for sheet in (site / "_static").rglob("*.css"):
         if sheet.name not in OWN_SHEETS:
-            sheet.write_text(purged(sheet.read_text(encoding="utf-8"), used), encoding="utf-8")
+            sheet.write_text(drop_unused(sheet.read_text(encoding="utf-8"), used), encoding="utf-8")
 
 
 def change_scripts(static):

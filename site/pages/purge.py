@@ -5,12 +5,12 @@ import tinycss2
 GROUPS = ("media", "supports")
 
 
-def purged(css, used):
+def drop_unused(css, used):
     """The rules of a style sheet that fit a page whose tags, classes and ids are all in `used`."""
-    return "".join(kept(tinycss2.parse_stylesheet(css, skip_comments=True), used))
+    return "".join(used_rules(tinycss2.parse_stylesheet(css, skip_comments=True), used))
 
 
-def kept(rules, used):
+def used_rules(rules, used):
     """The rules that stay, as text; what is neither a style nor a group of styles stays."""
     for rule in rules:
         if rule.type == "qualified-rule":
@@ -19,7 +19,7 @@ def kept(rules, used):
                 heads = ",".join(map(tinycss2.serialize, fitting))
                 yield f"{heads}{{{tinycss2.serialize(rule.content)}}}"
         elif rule.type == "at-rule" and rule.lower_at_keyword in GROUPS:
-            inner = "".join(kept(tinycss2.parse_rule_list(rule.content), used))
+            inner = "".join(used_rules(tinycss2.parse_rule_list(rule.content), used))
             if inner.strip():
                 yield f"@{rule.at_keyword}{tinycss2.serialize(rule.prelude)}{{{inner}}}"
         else:
@@ -28,13 +28,13 @@ def kept(rules, used):
 
 def selectors(prelude):
     """What stands between the commas in front of a rule."""
-    found = [[]]
+    parts = [[]]
     for token in prelude:
         if token == ",":
-            found.append([])
+            parts.append([])
         else:
-            found[-1].append(token)
-    return found
+            parts[-1].append(token)
+    return parts
 
 
 def names(selector):

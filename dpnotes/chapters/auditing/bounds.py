@@ -90,10 +90,10 @@ def epsilon_from_guesses(
     if canaries is not None and (guesses > canaries).any():
         raise refusal("canaries", canaries, "at least the number of guesses")
     chance = np.maximum(_low(correct, guesses, false_alarm), 0.5)  # as no information guesses
-    found, leaked = np.broadcast_arrays(np.log(chance / (1 - chance)), delta * (canaries or 0))
-    given = map(np.ravel, np.broadcast_arrays(correct, guesses, leaked, found))
+    most, leaked = np.broadcast_arrays(np.log(chance / (1 - chance)), delta * (canaries or 0))
+    given = map(np.ravel, np.broadcast_arrays(correct, guesses, leaked, most))
     each = [_less(w, r, m, e, false_alarm) for w, r, m, e in zip(*given, strict=True)]
-    return np.reshape(each, found.shape)
+    return np.reshape(each, most.shape)
 
 
 def _less(correct, guesses, leaked, epsilon, false_alarm):

@@ -52,7 +52,7 @@ def regrets(fit, x, y, sizes, *, epsilon, runs=8_000, rng):
 
     J is the ridged risk with the ridge that `fit` uses; about runs/n fits, at least 25.
     """
-    found, order = [], rng.permutation(len(y))
+    means, order = [], rng.permutation(len(y))
     for n in sizes:
         rows, labels = x[order[:n]], y[order[:n]]
         options = public_options(fit, n, x.shape[1], epsilon=epsilon)
@@ -61,8 +61,8 @@ def regrets(fit, x, y, sizes, *, epsilon, runs=8_000, rng):
         fits = [fit(rows, labels, rng=rng, **options).theta for _ in range(max(25, runs // n))]
         theta = np.array([best, *fits])
         value = logistic_loss(theta, rows, labels).mean(1) + lam / 2 * (theta**2).sum(1)
-        found.append(float((value[1:] - value[0]).mean()))
-    return found
+        means.append(float((value[1:] - value[0]).mean()))
+    return means
 
 
 def line_up(x, y, candidates, epsilons, *, regularization, trials=400, rng):
@@ -86,9 +86,9 @@ def line_up(x, y, candidates, epsilons, *, regularization, trials=400, rng):
 
 def bench_results():
     """What bench/erm.py measured: (data, fit) -> epsilon -> (mean accuracy, its standard error)."""
-    found: dict[tuple, dict] = {}
+    results: dict[tuple, dict] = {}
     with files(__package__).joinpath("bench.csv").open(encoding="utf8") as file:
         for data, fit, *numbers in list(csv.reader(file))[1:]:
             epsilon, mean, error = map(float, numbers)
-            found.setdefault((data, fit), {})[epsilon] = (mean, error)
-    return found
+            results.setdefault((data, fit), {})[epsilon] = (mean, error)
+    return results

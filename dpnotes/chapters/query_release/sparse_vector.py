@@ -48,11 +48,11 @@ def _noise(name, noise):
 
 def _reports(name, value):
     """One or several rows, as floats; NaN and -inf have their meanings."""
-    found = as_array(value)
-    numbers = found is not None and found.size and found.dtype.kind in "biuf"
-    if not numbers or found.ndim not in (1, 2):
+    rows = as_array(value)
+    numbers = rows is not None and rows.size and rows.dtype.kind in "biuf"
+    if not numbers or rows.ndim not in (1, 2):
         raise refusal(name, value, "one or several rows of reports")
-    return found.astype(float)
+    return rows.astype(float)
 
 
 Noise = Annotated[SparseVector, _noise]

@@ -59,10 +59,10 @@ class Marginals:
         return np.concatenate([cube.sum(tuple(axes - set(t))).ravel() for t in self.tables])
 
 
-def _counts_rows(found):
+def _counts_rows(histogram):
     """Whether these are counts, one for each element of the universe, of a whole number of rows."""
-    rows = found.sum()
-    return (found >= 0).all() and rows >= 1 and abs(rows - round(rows)) <= 1e-6
+    rows = histogram.sum()
+    return (histogram >= 0).all() and rows >= 1 and abs(rows - round(rows)) <= 1e-6
 
 
 def _queries(name, value):

@@ -103,9 +103,9 @@ class Filter(_Budget):
         of a function that bounds the divergence in both directions at any order it is given."""
         if not isinstance(step, PrivacyLoss) and not callable(step):
             raise refusal("step", step, "a PrivacyLoss or a function of the order")
-        found = step.renyi(self.order) if isinstance(step, PrivacyLoss) else step(self.order)
+        divergence = step.renyi(self.order) if isinstance(step, PrivacyLoss) else step(self.order)
         try:
-            return nonnegative("step", scalar("step", found))
+            return nonnegative("step", scalar("step", divergence))
         except ValueError:
             allowed = f"of a finite divergence of order {self.order:g}"
             raise refusal("step", step, allowed) from None
@@ -183,6 +183,6 @@ def bounded_range_renyi(epsilon: NonnegativeNumber, alpha: OrderNumber) -> float
         return epsilon
     top, rest, base = (-np.expm1(-x * epsilon) for x in (alpha, alpha - 1, 1.0))
     step = epsilon + np.log(alpha - 1) - np.log(alpha) + np.log(top) - np.log(rest)
-    found = step + (np.log(top) - np.log(alpha) - np.log(base)) / (alpha - 1)
+    divergence = step + (np.log(top) - np.log(alpha) - np.log(base)) / (alpha - 1)
     rounding = 1e-14 * (1 + epsilon) * (1 + 1 / (alpha - 1))
-    return float(min(found + rounding, alpha * epsilon**2 / 8))
+    return float(min(divergence + rounding, alpha * epsilon**2 / 8))
