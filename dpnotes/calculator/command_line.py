@@ -100,7 +100,7 @@ def _parser():
 
 
 def _part(parsed, parser, asked=None):
-    """The mechanism that one group of options describes; `asked` has no noise yet."""
+    """The mechanism that one group of options describes, without the number that is `asked` for."""
     given = [name for name in MECHANISMS if getattr(parsed, name) is not None]
     options = [f"--{MECHANISMS[name].option}" for name in given]
     if asked in ASKED:

@@ -56,7 +56,7 @@ def run(above, last, printed, pictures):
         error = failed.pop(own, None) or execute(last, space)
     if error is None:
         return ""
-    message = explain(error, own, [*above, last])
+    message = explain_failed_check(error, own, [*above, last])
     message += "".join(f"; `{name}` returns nothing: did you forget `return`?" for name in empty)
     if isinstance(error, NameError):
         message += "".join(f"; the answer to {q} failed before: {e}" for q, e in failed.items())
@@ -79,7 +79,7 @@ def execute(cell, space):
     return None
 
 
-def explain(error, own, cells):
+def explain_failed_check(error, own, cells):
     """The message of the test that fails, or where the student's own code does."""
     answers = {f"<{cell['id']}>": cell["id"] for cell in cells if cell["kind"] in ANSWERS}
     if isinstance(error, SyntaxError) and error.filename in answers:
