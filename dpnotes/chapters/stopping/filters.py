@@ -78,6 +78,10 @@ class Filter(_Budget):
     runs after ``allows`` said True is together (epsilon, delta)-DP, whenever one stops. ``order``,
     above 1, is chosen from public knowledge; if it is left out, the order at which Gaussian noise
     lasts longest. At delta = 0 it is infinity: largest losses are added up (X-pure-filter).
+
+    >>> budget = stopping.Filter(1.0, 1e-6)
+    >>> [budget.allows(dp.gaussian(10.0)) for _ in range(5)]
+    [True, True, True, True, False]
     """
 
     @checked
@@ -117,6 +121,10 @@ class GaussianFilter(_Budget):
     Steps are losses of ``gaussian`` and their sums, not subsampled ones; each costs
     mu^2 = (sensitivity/sigma)^2, and all may cost what one release at (epsilon, delta) does:
     adaptive choice is free (X-gaussian-filter).
+
+    >>> budget = stopping.GaussianFilter(1.0, 1e-6)
+    >>> [budget.allows(dp.gaussian(8.0)) for _ in range(5)]
+    [True, True, True, False, False]
     """
 
     @checked
@@ -158,6 +166,9 @@ def bounded_range_delta(epsilon: Range, k: Few, target_epsilon: NonnegativeNumbe
 
     The worst of k coins with losses t, t - epsilon (X-bounded-range; Dong, Durfee and Rogers
     2020). Not for adaptive rounds. Scalars, k <= 10,000.
+
+    >>> round(stopping.bounded_range_delta(0.1, k=50, target_epsilon=1.0), 6)
+    0.0004
     """
     low = np.arange(k + 1.0)  # how many rounds have the loss t - epsilon
     ways = log_binomial(k, low)
@@ -176,6 +187,9 @@ def bounded_range_renyi(epsilon: NonnegativeNumber, alpha: OrderNumber) -> float
     exponential mechanism among them: what a filter charges for one (X-range-charge).
 
     At most alpha epsilon^2/8. Rounded up by 1e-14.
+
+    >>> round(stopping.bounded_range_renyi(1.0, alpha=2.0), 4)
+    0.2402
     """
     if alpha == 1:
         raise refusal("alpha", alpha, "above 1")
