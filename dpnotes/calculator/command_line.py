@@ -9,11 +9,13 @@ import json
 import os
 import sys
 import textwrap
+from pathlib import Path
 
 from .questions import answers
 from .runs import ASKED, MECHANISMS
 
 MEANS = {"batch": "rate", "epochs": "steps"}  # what --batch and --epochs stand for
+RUN = "dpnotes" if Path(sys.argv[0]).stem == "dpnotes" else "python -m dpnotes"  # as it was called
 NAMES = ("epsilon", "delta", *ASKED, "steps", "rate")
 ABOUT = """\
 How private is a computation that uses noise? What it publishes would have been nearly as likely
@@ -24,19 +26,20 @@ it.
 
 questions (the first word) and an example of each
   epsilon  of a run, at a delta
-             python -m dpnotes epsilon --sigma 1.1 --rate 256/60000 --steps 14100 --delta 1e-5
+             {run} epsilon --sigma 1.1 --rate 256/60000 --steps 14100 --delta 1e-5
   delta    of a run, at an epsilon
-             python -m dpnotes delta --scale 10 --steps 100 --epsilon 4
+             {run} delta --scale 10 --steps 100 --epsilon 4
 {asked}  steps    how many steps a budget allows
-             python -m dpnotes steps --sigma 1.1 --rate 0.01 --epsilon 3 --delta 1e-5
+             {run} steps --sigma 1.1 --rate 0.01 --epsilon 3 --delta 1e-5
   rate     the largest rate of sampling
-             python -m dpnotes rate --sigma 1.1 --steps 5000 --epsilon 3 --delta 1e-5
+             {run} rate --sigma 1.1 --steps 5000 --epsilon 3 --delta 1e-5
 """.format(
+    run=RUN,
     asked="".join(
         f"  {name:<8} {MECHANISMS[ASKED[name]].asks}\n"
-        f"             python -m dpnotes {name} --steps 100 --epsilon 1 --delta 1e-6\n"
+        f"             {RUN} {name} --steps 100 --epsilon 1 --delta 1e-6\n"
         for name in ASKED
-    )
+    ),
 )
 
 WORDS = """\
@@ -59,7 +62,7 @@ class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one line."""
 
     def error(self, message):
-        print(f"python -m dpnotes: {message}", file=sys.stderr)
+        print(f"{RUN}: {message}", file=sys.stderr)
         sys.exit(2)
 
 
@@ -74,7 +77,7 @@ def _number(text):
 
 def _parser():
     parser = _Parser(
-        prog="python -m dpnotes", description=ABOUT, epilog=WORDS, allow_abbrev=False,
+        prog=RUN, description=ABOUT, epilog=WORDS, allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     parser.add_argument("question", choices=NAMES, metavar="question", help=", ".join(NAMES))
@@ -178,7 +181,7 @@ def main(arguments=None):
         sys.stdout.reconfigure(errors="replace")  # consoles that have no Greek
     arguments = sys.argv[1:] if arguments is None else arguments
     if not arguments:
-        return write(f"{ABOUT}\npython -m dpnotes --help explains every option and word.")
+        return write(f"{ABOUT}\n{RUN} --help explains every option and word.")
     query, as_json, parser = read(arguments)
     try:
         answer = answers(query)
