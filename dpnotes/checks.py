@@ -219,7 +219,9 @@ def checked(call: Callable[P, R]) -> Callable[P, R]:
         try:
             bound = names.bind(*arguments, **options)
         except TypeError as error:
-            raise TypeError(f"{call.__name__}(): {error}") from None
+            unknown = [name for name in options if name not in kinds]
+            said = f"no argument {unknown[0]!r}, but {', '.join(kinds)}" if unknown else error
+            raise TypeError(f"{call.__name__}(): {said}") from None
         bound.apply_defaults()
         given = bound.arguments
         for name, check in kinds.items():
@@ -285,10 +287,12 @@ CountOrZero = Annotated[int, partial(count, least=0)]
 Few = Annotated[int, partial(count_up_to, most=10_000)]
 Many = Annotated[int, partial(count_up_to, most=10_000_000)]
 Counts = Annotated[ArrayLike, _array(counts)]
-_laws = also(nonnegative, _sum_to_one, "probabilities that sum to 1")
+_masses = _range(lambda x: 0 <= x, "probabilities that sum to 1")
+_laws = also(_masses, _sum_to_one, "probabilities that sum to 1")
 Laws = Annotated[ArrayLike, _laws]
 Distribution = Annotated[ArrayLike, also(_laws, lambda p: p.ndim == 1, "one list of probabilities")]
 Vector = Annotated[ArrayLike, vector]
 Matrix = Annotated[ArrayLike, lambda name, value: array(name, value, 2)]
 Function = Annotated[Callable, partial(instance, kind=Callable, words="a function")]
-Generator = Annotated[np.random.Generator, partial(instance, kind=np.random.Generator)]
+_generator = partial(instance, kind=np.random.Generator, words="a NumPy Generator (default_rng)")
+Generator = Annotated[np.random.Generator, _generator]

@@ -233,6 +233,8 @@ def test_an_annotation_without_a_check_is_an_error_of_the_module():
             right(*wrong)
     with pytest.raises(TypeError, match="^right\\(\\): missing a required argument"):
         right()
+    with pytest.raises(TypeError, match="^right\\(\\): no argument 'sgima', but sigma, order, p$"):
+        right(sgima=1)
 
 
 def test_every_public_call_is_checked_and_shows_its_hints():
