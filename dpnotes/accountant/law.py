@@ -108,6 +108,7 @@ class Step:
     size: Callable
     infinite = 0.0  # the probability of an infinite loss
     rounds = 1  # how many it stands for
+    slips = 0.0  # the round-off of losses, beside that of a quadrature rule
     lattice = None  # losses of which all differ by multiples of one number, or None
 
     def flipped(self):
@@ -165,10 +166,14 @@ class Step:
         if top > 20 or not -0.5 < rise < 1e9:
             terms = np.exp(exponents - top)
             mass = float(terms.sum())
-            return top + float(np.log(mass)), EPS * float(terms @ (sizes + abs(tilted))) / mass
+            noise = float(terms @ (EPS * (sizes + abs(tilted)) + abs(c) * self.slips)) / mass
+            return top + float(np.log(mass)), noise
         noise = terms @ (sizes + abs(tilted)) + abs(c) * (first @ (sizes + abs(loss)))
         noise = float(noise) + TERM * abs(rise) + 64 * (abs(c * gap) + infinite)
-        return float(np.log1p(rise)), EPS * noise / (1 + rise)
+        # what moves a loss by x moves p (e^(cL) - 1 - cL) + cp (e^(-L) - 1 + L) by so much
+        moves = np.minimum((1 + c) * abs(loss), 1.0) * np.exp(np.maximum(exponents, log_p - loss))
+        slip = abs(c) * float((moves * self.slips).sum())
+        return float(np.log1p(rise)), (EPS * noise + slip) / (1 + rise)
 
     def work(self, c, h, count, room):
         """About how many products ``along`` needs: 50 a loss and 300 a node for the transform, and
@@ -182,18 +187,21 @@ class Step:
         grows with ``room`` (``phase_sums``).
 
         Each probability is off by EPS times the size of its exponent, each angle y L by 5 EPS of
-        itself; all are taken to err in the same direction."""
+        itself, and both by what ``slips`` says of L; all are taken to err in the same direction."""
         loss, log_p, *_ = self.rule(c, h * (count - 1))
         terms = log_p + c * loss
         weights = np.exp(terms - terms.max())
         heavy = weights > LIGHT
+        slips = np.broadcast_to(self.slips / EPS, loss.shape)[heavy]
         loss, weights = loss[heavy], weights[heavy] / weights.sum()
-        sizes = weights * (TERM + abs(log_p[heavy]) + abs(c * loss))
+        sizes = weights * (TERM + abs(log_p[heavy]) + abs(c) * (abs(loss) + slips))
         value, moved = phase_sums(weights, loss, h, count, room)
         value = log1p_complex(value)
         y = h * np.arange(count)
-        most = 2 * float(sizes.sum()) + 5 * y * float(weights @ abs(loss))
-        noise = EPS * (np.minimum(y * float(sizes @ abs(loss)), most) + FOURIER * moved)
+        slip = y * float(weights @ slips)
+        most = 2 * float(sizes.sum()) + 5 * y * float(weights @ abs(loss)) + slip
+        near = y * float(sizes @ abs(loss)) + slip
+        noise = EPS * (np.minimum(near, most) + FOURIER * moved)
         return value, noise * np.exp(-np.maximum(value.real, -700.0))
 
 
@@ -234,13 +242,16 @@ class Gaussian(Step):
 class Finite(Step):
     """Two laws on finitely many outcomes: the losses themselves, in ascending order, with log p;
     ``infinite`` is the mass of p where q has none, ``lost`` that of q where p has none. ``slip`` is
-    the round-off of losses that were computed."""
+    the round-off of losses that were computed. ``cut`` is (sigma, sensitivity, rate, side) of
+    discrete Gaussian noise of which values far out are left out: then ``infinite`` and ``lost`` are
+    more than their mass."""
 
     losses: tuple
     log_p: tuple
     infinite: float = 0.0
     lost: float = 0.0
     slip: tuple = field(default=(), repr=False)
+    cut: tuple = ()
     rate, side = 1.0, 1  # a sample of it is another Finite
 
     def __hash__(self):
@@ -262,11 +273,14 @@ class Finite(Step):
 
     def flipped(self):
         loss, log_p = self.arrays
-        other, room = (log_p - loss)[::-1], 2 * EPS * (8 + abs(log_p) + abs(loss))
+        other = (log_p - loss)[::-1]
+        room = 2 * EPS * (8 + abs(log_p) + abs(loss)) + self.slips
         same = self.lost == self.infinite and np.array_equal(loss, -loss[::-1])
         if same and np.all(abs(other - log_p) <= room):  # its own reverse, up to round-off
             return self
-        return Finite(tuple(-loss[::-1]), tuple(other), self.lost, self.infinite, self.slip[::-1])
+        cut = self.cut and (*self.cut[:3], -self.cut[3])
+        masses = self.lost, self.infinite
+        return Finite(tuple(-loss[::-1]), tuple(other), *masses, self.slip[::-1], cut)
 
     def top(self):
         return self.losses[-1]

@@ -8,17 +8,20 @@ Gaboardi 2018, Theorem 2), for epsilon >= 0:
 
 A few losses in a few rounds have few sums, which are listed with their probabilities. Both have the
 interface of a ``line.Line``.
+
+Beside, what discrete Gaussian noise that was cut off adds to a Rényi divergence (``left_out``).
 """
 
 from functools import partial
-from math import comb, log, prod
+from math import ceil, comb, exp, floor, inf, log, log1p, prod
 
 import numpy as np
 
 from .law import BLOCK, EPS, Finite
-from .sampled_gaussian import inverse_mixed_loss
+from .sampled_gaussian import inverse_mixed_loss, mixed_loss
 
 MOST_OF_ONE, MOST = 60, 2_000  # most rounds or losses of one step, and most sums of all steps
+REACH, CUT = 38.4, 1e-305  # deviations of discrete Gaussian noise; more than what is beyond has
 ROUNDING = 1e-14  # of log delta, in units of 1 + abs(log delta); 1.5e-15 was seen in 20,000 draws
 
 
@@ -109,3 +112,42 @@ class Sums:
         error = (terms * self.noise + p * near).sum(axis=1)
         found = np.log(value) + top[:, 0], slope / value, error / value
         return np.nan_to_num(found, nan=0.0, posinf=1e300, neginf=-np.inf)
+
+
+def reach(sigma):
+    """The largest value of discrete Gaussian noise that is kept; its tilted laws have room, too."""
+    return ceil(REACH * sigma) + 64
+
+
+def left_out(step, c):
+    """What K(c) grows by, at most, if the noise is not cut off; c > 0.
+
+    Of a Gaussian sum over whole numbers z, exp(x z s / sigma^2) makes one of the mean x s. With the
+    loss u before sampling, whose slope in z is s/sigma^2, M is a sum of exp((1+c) L) under q. What
+    lies between the cut and u = v adds at most CUT exp((1+c) L(v)), which is exp(-100). From there
+    on L(u) <= L(v) + u - v. In the exchanged direction L is concave beyond the cut, and at most
+    -log(1 - rate)."""
+    if not isinstance(step, Finite) or not step.cut:
+        return inf if step.infinite else 0.0
+    (sigma, s, rate, side), value = step.cut, step.cumulant(c)[0]
+    unit, last = s / sigma**2, reach(sigma)
+    if side > 0:
+        v = max(unit * (last + s / 2), float(inverse_mixed_loss(600 / (1 + c), rate)))
+        first, mean = max(last + 1, floor(v / unit - s / 2)), c * s
+        rise, most = (1 + c) * (float(mixed_loss(v, rate)) - v) + (1 + c) * mean * unit / 2, inf
+    else:
+        u = -unit * (last + s / 2)
+        least = float(mixed_loss(u, rate))
+        steep = rate * exp(u - least)
+        first, mean = last + 1, c * steep * s
+        rise = -c * (least + steep * unit * last) + (mean / sigma) ** 2 / 2
+        most = log(CUT) - c * log1p(-rate) if rate < 1 else inf
+    mass = _log_mass(sigma, mean, first - mean) - _log_mass(sigma, 0.0, -inf)
+    return float(np.logaddexp(value, min(mass + rise, most)) - value)
+
+
+def _log_mass(sigma, mean, least):
+    """log of the sum of exp(-x^2/(2 sigma^2)), x = z - mean >= least, over whole numbers z."""
+    wide = 40 * sigma + 1
+    x = ceil(max(least, -wide) + mean % 1 - 1e-9) - mean % 1 + np.arange(2 * wide)
+    return float(np.logaddexp.reduce(-0.5 * (x / sigma) ** 2))
