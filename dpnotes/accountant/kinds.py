@@ -12,9 +12,10 @@ import numpy as np
 
 from ..checks import within
 from ..numerics import erfcx, legendre, ndtr
-from .law import EPS, Finite, Gaussian
+from .law import EPS, Gaussian
 from .panels import Laplace, Symmetrised
 from .sampled_gaussian import SampledGaussian, mixed_loss
+from .written import Finite
 
 SHORT = 0.3  # a shift mu, up to which the two terms of Phi(a) - e^epsilon Phi(a - mu) cancel
 

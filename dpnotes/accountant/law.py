@@ -14,9 +14,8 @@ rule. No sum loses digits where the losses are small: 1e9 rounds need K of one r
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property
-from math import inf, isqrt, log, sqrt
+from dataclasses import dataclass
+from math import inf, isqrt, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -202,7 +201,11 @@ class Step:
         most = 2 * float(sizes.sum()) + 5 * y * float(weights @ abs(loss)) + slip
         near = y * float(sizes @ abs(loss)) + slip
         noise = EPS * (np.minimum(near, most) + FOURIER * moved)
-        return value, noise * np.exp(-np.maximum(value.real, -700.0))
+        # what is below its round-off is said to be as large, and off by twice as much
+        least = np.log(np.maximum(noise, 1e-300))
+        lost = value.real < least
+        value.real = np.where(lost, least, value.real)
+        return value, np.where(lost, 2.0, noise * np.exp(-value.real))
 
 
 @dataclass(frozen=True)
@@ -236,73 +239,3 @@ class Gaussian(Step):
 
     def falls(self, c):
         return lambda height: -0.5 * (self.mu * height) ** 2
-
-
-@dataclass(frozen=True)
-class Finite(Step):
-    """Two laws on finitely many outcomes: the losses themselves, in ascending order, with log p;
-    ``infinite`` is the mass of p where q has none, ``lost`` that of q where p has none. ``slip`` is
-    the round-off of losses that were computed. ``cut`` is (sigma, sensitivity, rate, side) of
-    discrete Gaussian noise of which values far out are left out: then ``infinite`` and ``lost`` are
-    more than their mass."""
-
-    losses: tuple
-    log_p: tuple
-    infinite: float = 0.0
-    lost: float = 0.0
-    slip: tuple = field(default=(), repr=False)
-    cut: tuple = ()
-    rate, side = 1.0, 1  # a sample of it is another Finite
-
-    def __hash__(self):
-        return self._hash
-
-    @cached_property
-    def _hash(self):  # of what may be a million losses, once
-        return hash((self.losses, self.log_p, self.infinite, self.lost))
-
-    @cached_property
-    def arrays(self):
-        return np.array(self.losses), np.array(self.log_p)
-
-    @cached_property
-    def slips(self):
-        return np.array(self.slip) if self.slip else 4 * EPS * np.abs(self.arrays[0])
-
-    lattice = property(lambda self: self.arrays[0])
-
-    def flipped(self):
-        loss, log_p = self.arrays
-        other = (log_p - loss)[::-1]
-        room = 2 * EPS * (8 + abs(log_p) + abs(loss)) + self.slips
-        same = self.lost == self.infinite and np.array_equal(loss, -loss[::-1])
-        if same and np.all(abs(other - log_p) <= room):  # its own reverse, up to round-off
-            return self
-        cut = self.cut and (*self.cut[:3], -self.cut[3])
-        masses = self.lost, self.infinite
-        return Finite(tuple(-loss[::-1]), tuple(other), *masses, self.slip[::-1], cut)
-
-    def top(self):
-        return self.losses[-1]
-
-    def low_top(self):
-        return self.losses[-1] - self.slips[-1]
-
-    def log_at_top(self):
-        return self.log_p[-1]
-
-    def tilt_limit(self):
-        loss, log_p = self.arrays
-        return 4e3 / max(np.abs(loss[log_p > -800]).max(initial=0.0), 1e-300)
-
-    def rule(self, c, band):
-        loss, log_p = self.arrays
-        return Rule(loss, log_p, self.infinite, self.lost)
-
-    def size(self, c, band):
-        loss, log_p = self.arrays
-        terms = log_p + c * loss
-        return int(np.count_nonzero(terms > terms.max() + log(LIGHT)))
-
-    def falls(self, c):
-        return lambda height: 0.0

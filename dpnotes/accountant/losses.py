@@ -16,10 +16,10 @@ from ..checks import Count, Distribution, NonnegativeNumber, PositiveNumber, Pro
 from ..checks import checked, within
 from ..numerics import log_ratio, quotient
 from .kinds import KINDS, finite_step, substituted_gaussian
-from .law import EPS, Finite, Gaussian
+from .law import EPS, Gaussian
 from .panels import Laplace
 from .privacy_loss import NOTHING, PrivacyLoss
-from .written import CUT, reach
+from .written import CUT, Finite, reach
 
 
 @checked

@@ -1,4 +1,4 @@
-"""Curves that are written down: of a single step, and of a few losses.
+"""Finite laws, and curves that are written down: of a single step, and of a few losses.
 
 The curve delta_0 of one step is a closed form (``kinds``). With the rate r (Balle, Barthe and
 Gaboardi 2018, Theorem 2), for epsilon >= 0:
@@ -12,12 +12,13 @@ interface of a ``line.Line``.
 Beside, what discrete Gaussian noise that was cut off adds to a Rényi divergence (``left_out``).
 """
 
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from math import ceil, comb, exp, floor, inf, log, log1p, prod
 
 import numpy as np
 
-from .law import BLOCK, EPS, Finite
+from .law import BLOCK, EPS, LIGHT, Rule, Step
 from .sampled_gaussian import inverse_mixed_loss, mixed_loss
 
 MOST_OF_ONE, MOST = 60, 2_000  # most rounds or losses of one step, and most sums of all steps
@@ -56,6 +57,76 @@ class OneStep:
         error = np.expm1(np.minimum(rise + ROUNDING * (1 + np.abs(value)), 600.0))
         error = np.where(np.isneginf(value), 0.0, error)
         return value, np.nan_to_num(slope, nan=1e300, posinf=1e300), error, error
+
+
+@dataclass(frozen=True)
+class Finite(Step):
+    """Two laws on finitely many outcomes: the losses themselves, in ascending order, with log p;
+    ``infinite`` is the mass of p where q has none, ``lost`` that of q where p has none. ``slip`` is
+    the round-off of losses that were computed. ``cut`` is (sigma, sensitivity, rate, side) of
+    discrete Gaussian noise of which values far out are left out: then ``infinite`` and ``lost`` are
+    more than their mass."""
+
+    losses: tuple
+    log_p: tuple
+    infinite: float = 0.0
+    lost: float = 0.0
+    slip: tuple = field(default=(), repr=False)
+    cut: tuple = ()
+    rate, side = 1.0, 1  # a sample of it is another Finite
+
+    def __hash__(self):
+        return self._hash
+
+    @cached_property
+    def _hash(self):  # of what may be a million losses, once
+        return hash((self.losses, self.log_p, self.infinite, self.lost))
+
+    @cached_property
+    def arrays(self):
+        return np.array(self.losses), np.array(self.log_p)
+
+    @cached_property
+    def slips(self):
+        return np.array(self.slip) if self.slip else 4 * EPS * np.abs(self.arrays[0])
+
+    lattice = property(lambda self: self.arrays[0])
+
+    def flipped(self):
+        loss, log_p = self.arrays
+        other = (log_p - loss)[::-1]
+        room = 2 * EPS * (8 + abs(log_p) + abs(loss)) + self.slips
+        same = self.lost == self.infinite and np.array_equal(loss, -loss[::-1])
+        if same and np.all(abs(other - log_p) <= room):  # its own reverse, up to round-off
+            return self
+        cut = self.cut and (*self.cut[:3], -self.cut[3])
+        masses = self.lost, self.infinite
+        return Finite(tuple(-loss[::-1]), tuple(other), *masses, self.slip[::-1], cut)
+
+    def top(self):
+        return self.losses[-1]
+
+    def low_top(self):
+        return self.losses[-1] - self.slips[-1]
+
+    def log_at_top(self):
+        return self.log_p[-1]
+
+    def tilt_limit(self):
+        loss, log_p = self.arrays
+        return 4e3 / max(np.abs(loss[log_p > -800]).max(initial=0.0), 1e-300)
+
+    def rule(self, _c, _band):
+        loss, log_p = self.arrays
+        return Rule(loss, log_p, self.infinite, self.lost)
+
+    def size(self, c, _band):
+        loss, log_p = self.arrays
+        terms = log_p + c * loss
+        return int(np.count_nonzero(terms > terms.max() + log(LIGHT)))
+
+    def falls(self, _c):
+        return lambda height: 0.0
 
 
 def is_short(parts):
