@@ -12,6 +12,8 @@ import argparse
 import asyncio
 import contextlib
 import fcntl
+import functools
+import gc
 import json
 import os
 import re
@@ -19,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import surroundings
@@ -167,7 +170,8 @@ async def execute_page(cache, key, cores):
         manager = kernels.manager(AsyncKernelManager, kernel_name="python3")
         folder = {"metadata": {"path": str(Path(page.uri).parent)}}
         client = NotebookClient(
-            page.nb, km=manager, timeout=300, resources=folder, record_timing=False
+            page.nb, km=manager, timeout=300, resources=folder, record_timing=False,
+            coalesce_streams=True,  # however slowly they came
         )  # fmt: skip
         start = time.monotonic()
         try:
@@ -185,8 +189,11 @@ async def execute_page(cache, key, cores):
 
 def run_sphinx(root, out, toc_path, pages, strict, modules):
     """One clean Jupyter Book build; returns its status and its warnings."""
+    import pybtex.plugin
     from jupyter_book.sphinx import build_sphinx
 
+    pybtex.plugin.entry_points = functools.cache(pybtex.plugin.entry_points)  # it asks often
+    gc.disable()  # the trees of all pages stay to the end, and would be searched again and again
     errors = Tee(sys.stderr)
     with contextlib.redirect_stderr(errors):
         status = build_sphinx(
@@ -225,7 +232,7 @@ def complete_notebooks(folder, cache_path):
     return faults
 
 
-def python_for_pages(root, wanted=True):
+def python_for_pages(root, wanted):
     """The lock of the Python that runs in pages, or None; and the reason, for the last line."""
     if not wanted:
         return None, "the build was asked to leave Python out."
@@ -235,8 +242,8 @@ def python_for_pages(root, wanted=True):
         return None, str(problem)
 
 
-def build(root, out, pages, lock):
-    """Build, then check; returns the list of faults. Without a `lock` no cell runs in its page."""
+def start_anew(root, out, pages):
+    """An empty folder with a table of contents; returns the path of that and the pages' files."""
     for folder in ("html", ".doctrees", "jupyter_execute"):
         shutil.rmtree(out / folder, ignore_errors=True)
     out.mkdir(parents=True, exist_ok=True)
@@ -244,12 +251,20 @@ def build(root, out, pages, lock):
     used = partial_toc(root, toc, pages) if pages else toc
     toc_path = out / "toc.yml"
     toc_path.write_text(yaml.safe_dump(used), encoding="utf-8")
-    modules = sorted(runtime.modules_of(lock, root)) if lock else ()
     parts = used.get("parts", [])
     listed = [used["root"], *(c["file"] for part in parts for c in part["chapters"])]
-    files = [f"{name}.md" for name in listed]
-    execute_pages([root / name for name in files], out / CACHE)
-    # Sphinx leaves one core free: the packages for the pages are compiled meanwhile
+    return toc_path, [f"{name}.md" for name in listed]
+
+
+def build(root, out, pages, wanted):
+    """Build, then check; returns the faults, and why no cell runs in its page (or nothing)."""
+    toc_path, files = start_anew(root, out, pages)
+    with ThreadPoolExecutor() as meanwhile:
+        python = meanwhile.submit(python_for_pages, root, wanted)
+        execute_pages([root / name for name in files], out / CACHE)
+    lock, problem = python.result()
+    modules = sorted(runtime.modules_of(lock, root)) if lock else ()
+    # while Sphinx reads, it leaves one core free: the packages for the pages are compiled
     compiler = [sys.executable, "-m", "run.runtime"]
     compiling = subprocess.Popen(compiler, cwd=root / "site") if lock else None
     status, warnings = run_sphinx(root, out, toc_path, files, not pages, modules)
@@ -259,13 +274,13 @@ def build(root, out, pages, lock):
     if status and not pages and not faults:
         faults.append(f"the build failed: {status}")
     if isinstance(status, Exception):
-        return [f"the build stopped: {status}\n{status.__cause__ or ''}"]
+        return [f"the build stopped: {status}\n{status.__cause__ or ''}"], problem
     runtime.install(out / "html", lock, root)
     licences.write(out / "html")
     offline.write_service_worker(out / "html")
     faults += licences.unowned(out / "html")
     faults += complete_notebooks(out / "jupyter_execute", out / CACHE)
-    return faults + guards.check_site(out / "html", partial=bool(pages))
+    return faults + guards.check_site(out / "html", partial=bool(pages)), problem
 
 
 def main():
@@ -282,11 +297,12 @@ def main():
     )
     options = parser.parse_args()
     start, out = time.time(), options.out.resolve()
+    if kernels.COPIES:
+        kernels.warm_process(os.getpid())  # it imports while the rest is made ready
     with alone():
         install_node_modules(ROOT)
         write_assignments(ROOT)
-    lock, problem = python_for_pages(ROOT, not options.without_python)
-    faults = build(ROOT, out, options.pages, lock)
+    faults, problem = build(ROOT, out, options.pages, not options.without_python)
     if faults:
         print(
             f"\n{len(faults)} fault(s):",

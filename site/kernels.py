@@ -17,6 +17,7 @@ from functools import cache
 from jupyter_client.manager import KernelManager
 from jupyter_client.provisioning import LocalProvisioner
 
+COPIES = sys.platform == "linux"  # on macOS a copy of a process that has loaded BLAS may hang
 IMPORTED = """
     ipykernel.kernelapp IPython.core.completer matplotlib.backends.backend_agg dpnotes
     dpnotes.plotting pandas scipy.integrate scipy.optimize scipy.signal scipy.stats sklearn.datasets
@@ -71,7 +72,7 @@ def manager(kind=KernelManager, **settings):
     """A kernel manager whose kernel is a copy, with a folder of its own for the sockets."""
     folder = tempfile.mkdtemp(prefix="dpn-", dir="/tmp")  # of sockets, a path must be short
     made = kind(transport="ipc", ip=f"{folder}/at", connection_file=f"{folder}/kernel", **settings)
-    if sys.platform == "linux":  # on macOS a copy of a process that has loaded BLAS may hang
+    if COPIES:
         made.provisioner = CopyProvisioner(
             kernel_id=os.path.basename(folder), kernel_spec=made.kernel_spec, parent=made
         )

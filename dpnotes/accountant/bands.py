@@ -97,7 +97,8 @@ class Band(Step):
             part, other = j.along(c, h, count) if start > NONE else (0j, 0.0)
             ratio = start * np.exp(part - one)
             whole, d = whole + k * one, d + k * log1p_complex(-ratio)
-            still, noise = still + k * log1p(-start), noise + np.expm1(k * np.log1p(slip))
+            still += k * log1p(-start)
+            noise += np.expm1(np.minimum(k * np.log1p(slip), 500.0))
             size = start * np.exp(np.maximum(part.real, -700.0) - one.real)
             off += k * size / np.maximum(abs(1 - ratio), EPS) * (slip + other + error + 8 * EPS)
             first += k * start / (1 - start) * error

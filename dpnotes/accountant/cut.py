@@ -37,7 +37,15 @@ def _shares(lam, tau):
     below, above = log_ndtr(-at.real) + most, log_ndtr(at.real) + most
     if not np.iscomplexobj(lam):
         return below, above
-    return np.minimum(below, np.logaddexp(0, above)), np.minimum(above, np.logaddexp(0, below))
+    return _lesser(below, np.logaddexp(0, above)), _lesser(above, np.logaddexp(0, below))
+
+
+def _lesser(one, other):
+    """The lesser of two bounds along rows. Next to where they cross, the greater: the trapezoid
+    rule is below the integral at a peak between two nodes, by an eighth of what this adds."""
+    first = one < other
+    turns = np.pad(first[:, 1:] != first[:, :-1], ((0, 0), (1, 1)))
+    return np.where((turns[:, 1:] | turns[:, :-1]) ^ first, one, other)
 
 
 @dataclass(frozen=True)
@@ -119,7 +127,7 @@ class Cut(SampledGaussian):
         grown, phase, cost = super()._lift(x)
         lam = np.maximum(np.logaddexp(0.0, self._odds(x)) + grown, 1e-300) + 1j * phase
         (low, above), (least, beyond) = _shares(lam, self.tau), _shares(lam, self.lower)
-        most = np.minimum(np.logaddexp(low, least), np.logaddexp(above, beyond))
+        most = _lesser(np.logaddexp(low, least), np.logaddexp(above, beyond))
         return grown, phase, cost + most
 
     @lru_cache(maxsize=4)  # noqa: B019

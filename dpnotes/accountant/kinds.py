@@ -12,9 +12,10 @@ import numpy as np
 
 from ..checks import within
 from ..numerics import erfcx, legendre, ndtr
-from .law import EPS, Finite, Gaussian
+from .law import EPS, Gaussian
 from .panels import Laplace, Symmetrised
 from .sampled_gaussian import SampledGaussian, mixed_loss
+from .written import Finite
 
 SHORT = 0.3  # a shift mu, up to which the two terms of Phi(a) - e^epsilon Phi(a - mu) cancel
 
@@ -57,18 +58,20 @@ def laplace_log_delta(end, epsilon):
     return np.log(-np.expm1(np.minimum((epsilon - end) / 2, 0.0)))
 
 
-def finite_step(loss, log_p, infinite, lost, slip=0.0):
+def finite_step(loss, log_p, infinite, lost, slip=0.0, cut=()):
     """A Finite step with equal losses merged and in ascending order. The round-off of the largest
-    loss, and of the least one, which is that of the other direction, goes outwards; ``slip`` is
+    loss, and of the least one, which is that of the other direction, goes away from 0; ``slip`` is
     that of what the losses were computed from."""
     order = np.argsort(loss, kind="stable")
     values, first = np.unique(loss[order], return_index=True)
     slips = (slip + 12 * EPS * np.abs(loss))[order][first]
-    values[:1] -= 4 * EPS * np.abs(values[:1])
-    values[-1:] += 4 * EPS * np.abs(values[-1:])
+    if first.size:
+        out = (slips - 8 * EPS * np.abs(values))[[0, -1]]
+        values[[0, -1]] += out * np.sign(values[[0, -1]])
+        slips[[0, -1]] += out
     merged = np.logaddexp.reduceat(log_p[order], first) if first.size else log_p
     laws = tuple(values.tolist()), tuple(merged.tolist())
-    return Finite(*laws, float(infinite), float(lost), tuple(slips.tolist()))
+    return Finite(*laws, float(infinite), float(lost), tuple(slips.tolist()), cut)
 
 
 def _sampled_finite(step, rate):
@@ -77,6 +80,10 @@ def _sampled_finite(step, rate):
     log_p = np.logaddexp(np.log(rate) + log_p, log_rest + log_p - loss)
     before, loss = loss, mixed_loss(loss, rate)
     slip = step.slips * np.exp(np.log(rate) + before - loss)  # times the slope
+    if step.cut:
+        sigma, sensitivity, before, side = step.cut
+        cut = sigma, sensitivity, rate * before, side
+        return finite_step(loss, log_p, rate * step.infinite, step.lost, slip, cut)
     if step.lost:  # where p vanishes the mixture has (1 - rate) q
         loss, log_p = np.append(loss, log_rest), np.append(log_p, log_rest + np.log(step.lost))
         slip = np.append(slip, 0.0)

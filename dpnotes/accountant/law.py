@@ -14,9 +14,8 @@ rule. No sum loses digits where the losses are small: 1e9 rounds need K of one r
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property
-from math import inf, isqrt, log, sqrt
+from dataclasses import dataclass
+from math import inf, isqrt, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -108,6 +107,7 @@ class Step:
     size: Callable
     infinite = 0.0  # the probability of an infinite loss
     rounds = 1  # how many it stands for
+    slips = 0.0  # the round-off of losses, beside that of a quadrature rule
     lattice = None  # losses of which all differ by multiples of one number, or None
 
     def flipped(self):
@@ -165,10 +165,14 @@ class Step:
         if top > 20 or not -0.5 < rise < 1e9:
             terms = np.exp(exponents - top)
             mass = float(terms.sum())
-            return top + float(np.log(mass)), EPS * float(terms @ (sizes + abs(tilted))) / mass
+            noise = float(terms @ (EPS * (sizes + abs(tilted)) + abs(c) * self.slips)) / mass
+            return top + float(np.log(mass)), noise
         noise = terms @ (sizes + abs(tilted)) + abs(c) * (first @ (sizes + abs(loss)))
         noise = float(noise) + TERM * abs(rise) + 64 * (abs(c * gap) + infinite)
-        return float(np.log1p(rise)), EPS * noise / (1 + rise)
+        # what moves a loss by x moves p (e^(cL) - 1 - cL) + cp (e^(-L) - 1 + L) by so much
+        moves = np.minimum((1 + c) * abs(loss), 1.0) * np.exp(np.maximum(exponents, log_p - loss))
+        slip = abs(c) * float((moves * self.slips).sum())
+        return float(np.log1p(rise)), (EPS * noise + slip) / (1 + rise)
 
     def work(self, c, h, count, room):
         """About how many products ``along`` needs: 50 a loss and 300 a node for the transform, and
@@ -182,19 +186,26 @@ class Step:
         grows with ``room`` (``phase_sums``).
 
         Each probability is off by EPS times the size of its exponent, each angle y L by 5 EPS of
-        itself; all are taken to err in the same direction."""
+        itself, and both by what ``slips`` says of L; all are taken to err in the same direction."""
         loss, log_p, *_ = self.rule(c, h * (count - 1))
         terms = log_p + c * loss
         weights = np.exp(terms - terms.max())
         heavy = weights > LIGHT
+        slips = np.broadcast_to(self.slips / EPS, loss.shape)[heavy]
         loss, weights = loss[heavy], weights[heavy] / weights.sum()
-        sizes = weights * (TERM + abs(log_p[heavy]) + abs(c * loss))
+        sizes = weights * (TERM + abs(log_p[heavy]) + abs(c) * (abs(loss) + slips))
         value, moved = phase_sums(weights, loss, h, count, room)
         value = log1p_complex(value)
         y = h * np.arange(count)
-        most = 2 * float(sizes.sum()) + 5 * y * float(weights @ abs(loss))
-        noise = EPS * (np.minimum(y * float(sizes @ abs(loss)), most) + FOURIER * moved)
-        return value, noise * np.exp(-np.maximum(value.real, -700.0))
+        slip = y * float(weights @ slips)
+        most = 2 * float(sizes.sum()) + 5 * y * float(weights @ abs(loss)) + slip
+        near = y * float(sizes @ abs(loss)) + slip
+        noise = EPS * (np.minimum(near, most) + FOURIER * moved)
+        # what is below its round-off is said to be as large, and off by twice as much
+        least = np.log(np.maximum(noise, 1e-300))
+        lost = value.real < least
+        value.real = np.where(lost, least, value.real)
+        return value, np.where(lost, 2.0, noise * np.exp(-value.real))
 
 
 @dataclass(frozen=True)
@@ -228,67 +239,3 @@ class Gaussian(Step):
 
     def falls(self, c):
         return lambda height: -0.5 * (self.mu * height) ** 2
-
-
-@dataclass(frozen=True)
-class Finite(Step):
-    """Two laws on finitely many outcomes: the losses themselves, in ascending order, with log p;
-    ``infinite`` is the mass of p where q has none, ``lost`` that of q where p has none. ``slip`` is
-    the round-off of losses that were computed."""
-
-    losses: tuple
-    log_p: tuple
-    infinite: float = 0.0
-    lost: float = 0.0
-    slip: tuple = field(default=(), repr=False)
-    rate, side = 1.0, 1  # a sample of it is another Finite
-
-    def __hash__(self):
-        return self._hash
-
-    @cached_property
-    def _hash(self):  # of what may be a million losses, once
-        return hash((self.losses, self.log_p, self.infinite, self.lost))
-
-    @cached_property
-    def arrays(self):
-        return np.array(self.losses), np.array(self.log_p)
-
-    @cached_property
-    def slips(self):
-        return np.array(self.slip) if self.slip else 4 * EPS * np.abs(self.arrays[0])
-
-    lattice = property(lambda self: self.arrays[0])
-
-    def flipped(self):
-        loss, log_p = self.arrays
-        other, room = (log_p - loss)[::-1], 2 * EPS * (8 + abs(log_p) + abs(loss))
-        same = self.lost == self.infinite and np.array_equal(loss, -loss[::-1])
-        if same and np.all(abs(other - log_p) <= room):  # its own reverse, up to round-off
-            return self
-        return Finite(tuple(-loss[::-1]), tuple(other), self.lost, self.infinite, self.slip[::-1])
-
-    def top(self):
-        return self.losses[-1]
-
-    def low_top(self):
-        return self.losses[-1] - self.slips[-1]
-
-    def log_at_top(self):
-        return self.log_p[-1]
-
-    def tilt_limit(self):
-        loss, log_p = self.arrays
-        return 4e3 / max(np.abs(loss[log_p > -800]).max(initial=0.0), 1e-300)
-
-    def rule(self, c, band):
-        loss, log_p = self.arrays
-        return Rule(loss, log_p, self.infinite, self.lost)
-
-    def size(self, c, band):
-        loss, log_p = self.arrays
-        terms = log_p + c * loss
-        return int(np.count_nonzero(terms > terms.max() + log(LIGHT)))
-
-    def falls(self, c):
-        return lambda height: 0.0

@@ -156,6 +156,7 @@ class SumOfLines(Tail):
         log_tail = np.logaddexp.reduce(found[:, 0])
         share = np.exp(found[:, 0] - log_tail)
         slope, below, above = (share[:, None] * found[:, 1:]).sum(axis=0)
+        below, above = np.where(np.isnan([below, above]), np.inf, [below, above])  # 0 times inf
         for tilts in self.rest:
             above = above + np.exp(np.minimum(tilts.log_bounds(epsilon) - log_tail, 600.0))
         return log_tail, slope, below, above
@@ -169,7 +170,7 @@ def common_lattice(parts):
             return None
         apart.append(step.lattice[1:] - step.lattice[0])
         first += k * step.lattice[0]
-        slip += k * 16 * EPS * float(np.abs(step.lattice).max())
+        slip += k * max(16 * EPS * float(np.abs(step.lattice).max()), float(step.slips.max()))
     gaps = np.concatenate(apart)
     gaps = gaps[gaps > 0]
     if not gaps.size:

@@ -8,7 +8,7 @@ b/s. All return a :class:`dpnotes.PrivacyLoss`.
 
 from __future__ import annotations
 
-from math import ceil, exp, fsum, log1p
+from math import exp, fsum, log1p
 
 import numpy as np
 
@@ -16,11 +16,10 @@ from ..checks import Count, Distribution, NonnegativeNumber, PositiveNumber, Pro
 from ..checks import checked, within
 from ..numerics import log_ratio, quotient
 from .kinds import KINDS, finite_step, substituted_gaussian
-from .law import Finite, Gaussian
+from .law import EPS, Gaussian
 from .panels import Laplace
 from .privacy_loss import NOTHING, PrivacyLoss
-
-REACH = 38.4  # standard deviations of discrete Gaussian noise: exp(-REACH^2/2) is 1e-320
+from .written import CUT, Finite, reach
 
 
 @checked
@@ -37,7 +36,8 @@ def randomized_response(epsilon: NonnegativeNumber) -> PrivacyLoss:
         return PrivacyLoss([(NOTHING, 1)])
     within("epsilon", epsilon, 1e-15, 1e5)
     log_p = -log1p(exp(-epsilon))
-    return PrivacyLoss([(Finite((-epsilon, epsilon), (log_p - epsilon, log_p)), 1)])
+    step = Finite((-epsilon, epsilon), (log_p - epsilon, log_p), slip=(0.0, 0.0))
+    return PrivacyLoss([(step, 1)])
 
 
 @checked
@@ -95,9 +95,10 @@ def discrete_gaussian(sigma: PositiveNumber, sensitivity: Count = 1) -> PrivacyL
     by at most `sensitivity`, itself a whole number up to 10000.
 
     Noise beyond 38 standard deviations counts as an infinite loss, of a probability of 1e-305,
-    which is more than it has (X-lattice-loss). Not for vectors of which one person moves several
-    entries: those are several rounds. Served: sigma and sigma / sensitivity from 0.25, sigma to
-    3900.
+    which is more than it has (X-lattice-loss); of Rényi divergences it is a part, on a sample at
+    orders above 700 / sensitivity an upper bound of it. Not for vectors of which one person moves
+    several entries: those are several rounds. Served: sigma and sigma / sensitivity from 0.25,
+    sigma to 3900.
 
     >>> round(dp.discrete_gaussian(sigma=4.0).epsilon(1e-6), 4)
     1.0634
@@ -105,13 +106,12 @@ def discrete_gaussian(sigma: PositiveNumber, sensitivity: Count = 1) -> PrivacyL
     within("sensitivity", sensitivity, 1, 10_000)
     _relative("sigma", sigma, sensitivity, 0.25, 3900.0)
     within("sigma", sigma, 0.25, 3900.0)
-    most = ceil(REACH * sigma) + 64  # so that tilted laws have room, too
-    beyond = 1e-305  # more than erfc(REACH / sqrt(2))
+    most = reach(sigma)
     z = np.arange(-most - sensitivity, most + 1.0)  # the noise, if the row is there
     log_norm = np.log(np.exp(-0.5 * (np.arange(-most, most + 1.0) / sigma) ** 2).sum())
-    loss = sensitivity * (2 * z + sensitivity) / (2 * sigma**2)
-    step = finite_step(loss, -0.5 * (z / sigma) ** 2 - log_norm, beyond, beyond)
-    return PrivacyLoss([(step, 1)])
+    loss, log_p = sensitivity * (2 * z + sensitivity) / (2 * sigma**2), -0.5 * (z / sigma) ** 2
+    cut = sigma, sensitivity, 1.0, 1
+    return PrivacyLoss([(finite_step(loss, log_p - log_norm, CUT, CUT, cut=cut), 1)])
 
 
 def _relative(name, noise, sensitivity, low, high):
@@ -135,9 +135,11 @@ def finite(p: Distribution, q: Distribution) -> PrivacyLoss:
         raise ValueError(f"q must be as long as p, got {len(p)} and {len(q)} entries")
     mass, excess = fsum(p), fsum([*p, *-q])
     both = (p > 0) & (q > 0)
-    loss = log_ratio(p[both], q[both]) - log1p(excess / fsum(q))  # of p/sum p and q/sum q
+    shift = log1p(excess / fsum(q))
+    loss = log_ratio(p[both], q[both]) - shift  # of p/sum p and q/sum q
     infinite, lost = fsum(p[q == 0]) / mass, fsum(q[p == 0]) / fsum(q)
-    step = finite_step(loss, np.log(p[both]) - log1p(mass - 1), infinite, lost)
+    slip = 4 * EPS * abs(shift)
+    step = finite_step(loss, np.log(p[both]) - log1p(mass - 1), infinite, lost, slip)
     return PrivacyLoss([(step, 1)])
 
 

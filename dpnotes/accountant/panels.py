@@ -147,9 +147,10 @@ class Symmetrised(SampledGaussian):
 
     @lru_cache(maxsize=16)  # noqa: B019
     def edges(self, c, band):
-        last = (self._window(abs(c))[1] - 0.5) / self.sigma**2
+        ends = ((x - 0.5) / self.sigma**2 for x in self._window(abs(c)))
+        first, last = (max(u, 0.0) for u in ends)
         width = min(0.6 / self.sigma, 2.4, 8 / (band + 1e-300))
-        return np.linspace(0.0, last, int(last / width) + 2)
+        return np.linspace(first, last, int((last - first) / width) + 2)
 
     def size(self, c, band):
         narrowest = max(self.sigma / 0.6, 0.42, band / 8)  # 1 / width

@@ -13,7 +13,8 @@ import numpy as np
 from ..checks import Array, ArrayLike, Count, Nonnegative, Order, Probability, checked, within
 from ..numerics import ndtri
 from .direction import Direction
-from .law import EPS, Finite, Gaussian, Step
+from .law import EPS, Gaussian, Step
+from .written import Finite
 
 MOST_ROUNDS, MOST_ORDER = 10**12, 1e12
 NOTHING = Finite((0.0,), (0.0,))

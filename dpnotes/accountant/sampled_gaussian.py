@@ -126,16 +126,19 @@ class SampledGaussian(Step):
     def _window(self, c):
         """An interval of x for both laws and all that are tilted by at most c. Beyond the limit of
         the tables, where Rényi orders may be, it holds only the law tilted by c. With a positive
-        power the integrand has one or two peaks, between 0 and the power."""
+        power the integrand has one or two peaks, between 0 and the power; so far out that its
+        logarithm loses LEFT_OUT to round-off, it is a normal density."""
         power, wide = self._power(c), WIDE * self.sigma
         if power <= 1:
             return self._peak(power) - wide, 1 + wide
         near, far = self._next_peak(0.0, power), self._next_peak(power, power)
-        least = max(self._height(near, power), self._height(far, power)) - LEFT_OUT
-        peak = far if self._height(far, power) > least else near
-        end = partial(self._bisect, lambda x: self._height(x, power) > least, peak)
-        first = end(-wide) if c > 1.01 * self.tilt_limit() else -wide
-        return first, max(end(power + wide), 1 + wide)
+        top, alone = self._height(far, power), c > 1.01 * self.tilt_limit()
+        if alone and top * EPS > 1:
+            return far - wide, far + wide
+        least = max(self._height(near, power), top) - LEFT_OUT
+        end = partial(self._bisect, lambda x: self._height(x, power) > least)
+        peak = far if top > least else near
+        return end(peak, -wide) if alone else -wide, max(end(peak, power + wide), 1 + wide)
 
     def _far_window(self, c):
         """The window of ``_log_size``; with the laws exchanged, far enough out for what grows."""

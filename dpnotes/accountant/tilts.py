@@ -11,6 +11,7 @@ from math import inf, log, sqrt
 import numpy as np
 
 from .law import EPS
+from .written import left_out
 
 TOLERANCE = 1e-14  # relative error: aliases and cut of a line
 STEP = 1 / 3  # of log c in the table
@@ -42,13 +43,10 @@ def renyi(parts, alpha, top):
     """K(alpha - 1) / (alpha - 1), for alpha >= 1, of losses of which the largest is ``top``."""
     if alpha == 1:
         return sum(k * step.mean() for step, k in parts)
-    cut = [step for step, _ in parts if step.infinite]
     if alpha == inf:
-        return inf if cut else top
-    c = alpha - 1  # where noise was cut off, the tilted law must have no weight
-    if any(step.log_at_top() + c * step.top() - step.cumulant(c)[0] > -50 for step in cut):
-        return inf
-    return cumulant(parts, c)[0] / c
+        return inf if any(step.infinite for step, _ in parts) else top
+    c = alpha - 1
+    return (cumulant(parts, c)[0] + sum(k * left_out(step, c) for step, k in parts)) / c
 
 
 class Tilts:

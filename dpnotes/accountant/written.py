@@ -1,4 +1,4 @@
-"""Curves that are written down: of a single step, and of a few losses.
+"""Finite laws, and curves that are written down: of a single step, and of a few losses.
 
 The curve delta_0 of one step is a closed form (``kinds``). With the rate r (Balle, Barthe and
 Gaboardi 2018, Theorem 2), for epsilon >= 0:
@@ -8,17 +8,21 @@ Gaboardi 2018, Theorem 2), for epsilon >= 0:
 
 A few losses in a few rounds have few sums, which are listed with their probabilities. Both have the
 interface of a ``line.Line``.
+
+Beside, what discrete Gaussian noise that was cut off adds to a Rényi divergence (``left_out``).
 """
 
-from functools import partial
-from math import comb, log, prod
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from math import ceil, comb, exp, floor, inf, log, log1p, prod
 
 import numpy as np
 
-from .law import BLOCK, EPS, Finite
-from .sampled_gaussian import inverse_mixed_loss
+from .law import BLOCK, EPS, LIGHT, Rule, Step
+from .sampled_gaussian import inverse_mixed_loss, mixed_loss
 
 MOST_OF_ONE, MOST = 60, 2_000  # most rounds or losses of one step, and most sums of all steps
+REACH, CUT = 38.4, 1e-305  # deviations of discrete Gaussian noise; more than what is beyond has
 ROUNDING = 1e-14  # of log delta, in units of 1 + abs(log delta); 1.5e-15 was seen in 20,000 draws
 
 
@@ -53,6 +57,76 @@ class OneStep:
         error = np.expm1(np.minimum(rise + ROUNDING * (1 + np.abs(value)), 600.0))
         error = np.where(np.isneginf(value), 0.0, error)
         return value, np.nan_to_num(slope, nan=1e300, posinf=1e300), error, error
+
+
+@dataclass(frozen=True)
+class Finite(Step):
+    """Two laws on finitely many outcomes: the losses themselves, in ascending order, with log p;
+    ``infinite`` is the mass of p where q has none, ``lost`` that of q where p has none. ``slip`` is
+    the round-off of losses that were computed. ``cut`` is (sigma, sensitivity, rate, side) of
+    discrete Gaussian noise of which values far out are left out: then ``infinite`` and ``lost`` are
+    more than their mass."""
+
+    losses: tuple
+    log_p: tuple
+    infinite: float = 0.0
+    lost: float = 0.0
+    slip: tuple = field(default=(), repr=False)
+    cut: tuple = ()
+    rate, side = 1.0, 1  # a sample of it is another Finite
+
+    def __hash__(self):
+        return self._hash
+
+    @cached_property
+    def _hash(self):  # of what may be a million losses, once
+        return hash((self.losses, self.log_p, self.infinite, self.lost))
+
+    @cached_property
+    def arrays(self):
+        return np.array(self.losses), np.array(self.log_p)
+
+    @cached_property
+    def slips(self):
+        return np.array(self.slip) if self.slip else 4 * EPS * np.abs(self.arrays[0])
+
+    lattice = property(lambda self: self.arrays[0])
+
+    def flipped(self):
+        loss, log_p = self.arrays
+        other = (log_p - loss)[::-1]
+        room = 2 * EPS * (8 + abs(log_p) + abs(loss)) + self.slips
+        same = self.lost == self.infinite and np.array_equal(loss, -loss[::-1])
+        if same and np.all(abs(other - log_p) <= room):  # its own reverse, up to round-off
+            return self
+        cut = self.cut and (*self.cut[:3], -self.cut[3])
+        masses = self.lost, self.infinite
+        return Finite(tuple(-loss[::-1]), tuple(other), *masses, self.slip[::-1], cut)
+
+    def top(self):
+        return self.losses[-1]
+
+    def low_top(self):
+        return self.losses[-1] - self.slips[-1]
+
+    def log_at_top(self):
+        return self.log_p[-1]
+
+    def tilt_limit(self):
+        loss, log_p = self.arrays
+        return 4e3 / max(np.abs(loss[log_p > -800]).max(initial=0.0), 1e-300)
+
+    def rule(self, _c, _band):
+        loss, log_p = self.arrays
+        return Rule(loss, log_p, self.infinite, self.lost)
+
+    def size(self, c, _band):
+        loss, log_p = self.arrays
+        terms = log_p + c * loss
+        return int(np.count_nonzero(terms > terms.max() + log(LIGHT)))
+
+    def falls(self, _c):
+        return lambda height: 0.0
 
 
 def is_short(parts):
@@ -109,3 +183,42 @@ class Sums:
         error = (terms * self.noise + p * near).sum(axis=1)
         found = np.log(value) + top[:, 0], slope / value, error / value
         return np.nan_to_num(found, nan=0.0, posinf=1e300, neginf=-np.inf)
+
+
+def reach(sigma):
+    """The largest value of discrete Gaussian noise that is kept; its tilted laws have room, too."""
+    return ceil(REACH * sigma) + 64
+
+
+def left_out(step, c):
+    """What K(c) grows by, at most, if the noise is not cut off; c > 0.
+
+    Of a Gaussian sum over whole numbers z, exp(x z s / sigma^2) makes one of the mean x s. With the
+    loss u before sampling, whose slope in z is s/sigma^2, M is a sum of exp((1+c) L) under q. What
+    lies between the cut and u = v adds at most CUT exp((1+c) L(v)), which is exp(-100). From there
+    on L(u) <= L(v) + u - v. In the exchanged direction L is concave beyond the cut, and at most
+    -log(1 - rate)."""
+    if not isinstance(step, Finite) or not step.cut:
+        return inf if step.infinite else 0.0
+    (sigma, s, rate, side), value = step.cut, step.cumulant(c)[0]
+    unit, last = s / sigma**2, reach(sigma)
+    if side > 0:
+        v = max(unit * (last + s / 2), float(inverse_mixed_loss(600 / (1 + c), rate)))
+        first, mean = max(last + 1, floor(v / unit - s / 2)), c * s
+        rise, most = (1 + c) * (float(mixed_loss(v, rate)) - v) + (1 + c) * mean * unit / 2, inf
+    else:
+        u = -unit * (last + s / 2)
+        least = float(mixed_loss(u, rate))
+        steep = rate * exp(u - least)
+        first, mean = last + 1, c * steep * s
+        rise = -c * (least + steep * unit * last) + (mean / sigma) ** 2 / 2
+        most = log(CUT) - c * log1p(-rate) if rate < 1 else inf
+    mass = _log_mass(sigma, mean, first - mean) - _log_mass(sigma, 0.0, -inf)
+    return float(np.logaddexp(value, min(mass + rise, most)) - value)
+
+
+def _log_mass(sigma, mean, least):
+    """log of the sum of exp(-x^2/(2 sigma^2)), x = z - mean >= least, over whole numbers z."""
+    wide = 40 * sigma + 1
+    x = ceil(max(least, -wide) + mean % 1 - 1e-9) - mean % 1 + np.arange(2 * wide)
+    return float(np.logaddexp.reduce(-0.5 * (x / sigma) ** 2))

@@ -4,9 +4,11 @@ A guard gets the pages of the site as `Page` objects and yields sentences that n
 the thing; no sentence, no fault. `check_site` runs them all.
 """
 
+import functools
 import gzip
 import re
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -43,14 +45,17 @@ class Page:
         self.name, self.path = path.relative_to(site).as_posix(), path
         self.source = path.read_text(encoding="utf-8")
         root = html.document_fromstring(self.source)
-        self.ids = Counter(root.xpath("//@id"))
-        self.links = root.xpath("//a/@href")
-        self.text = root.xpath(READ)
-        self.loads = root.xpath(LOADING)
+        texts = functools.partial(
+            root.xpath, smart_strings=False
+        )  # that do not hold the whole tree
+        self.ids = Counter(texts("//@id"))
+        self.links = texts("//a/@href")
+        self.text = texts(READ)
+        self.loads = texts(LOADING)
         for link in root.xpath("//link[@rel]"):
             if LOADING_RELS & set(link.get("rel").lower().split()):
                 self.loads.append(link.get("href", ""))
-        for style in root.xpath("//@style"):
+        for style in texts("//@style[contains(., 'url')]"):
             self.loads += re.findall(r"url\(['\"]?([^'\")]+)", style)
         self.undescribed = [
             f"<{image.tag} src={image.get('src', '')[:60]!r}>" if image.tag == "img" else "<svg>"
@@ -174,7 +179,8 @@ def weights(page):
 def check_site(site, partial=False):
     """All faults of a built site; a partial one may have links to pages that were not built."""
     paths = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts]
-    pages = [Page(path, site) for path in paths]
+    with ProcessPoolExecutor() as pool:
+        pages = list(pool.map(functools.partial(Page, site=site), paths))
     return [
         *([] if pages else [f"no pages in {site}"]),
         *foreign_loads(pages),

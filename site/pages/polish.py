@@ -6,6 +6,7 @@ one thing; each gets the parsed page and changes it in place.
 """
 
 import logging
+import os
 import re
 import shutil
 from concurrent.futures import ProcessPoolExecutor
@@ -28,7 +29,8 @@ UNUSED_FILES = """
     design-tabs.js proof.css exercise.css *webpack-macros.html searchtools.js language_data.js
 """.split()
 ASIDE = re.compile(
-    r"<!--formula-->(.*?)<!--/formula-->|<figure class=\"dpn-figure\">.*?</figure>", re.S
+    r'<!--formula-->(.*?)<!--/formula-->|<figure class="dpn-figure">.*?</figure>|<pre>.*?</pre>',
+    re.S,
 )
 OWN_SHEETS = {"dpnotes.css", "katex.css", "pygments.css"}
 EARLY_MODE = """
@@ -172,7 +174,7 @@ STEPS = (
 def polish_page(path):
     """Run every step over one file; returns the names of the icons it shows.
 
-    Formulas and drawings, nine tenths of a page, are set aside: no step looks into them.
+    Formulas, drawings and code, nine tenths of a page, are set aside: no step looks into them.
     """
     aside = []
 
@@ -279,6 +281,11 @@ def prune(static):
         )
 
 
+def use_all_cores(app, env):
+    """Pages are written side by side. They are read one by one: handing over takes as long."""
+    app.parallel = 1 + (os.cpu_count() or 1)
+
+
 def polish_site(app, exception):
     """After the last page is written."""
     if exception or app.builder.name != "html":
@@ -294,11 +301,11 @@ def polish_site(app, exception):
     change_scripts(site / "_static")
     shutil.copy(HERE.parent / "carry" / "print.js", site / "_static" / "dpnotes.print.js")
     prune(site / "_static")
-    (site / "searchindex.js").unlink()  # of a search that ranks by nothing
     drop_unused_rules(site)
 
 
 def setup(app):
     """Run after all other extensions have copied their assets."""
+    app.connect("env-updated", use_all_cores)
     app.connect("build-finished", polish_site, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -109,4 +109,4 @@ def setup(app):
     """`run_modules` is what the page's Python can import; empty where there is none."""
     app.add_config_value("run_modules", [], "html", types=[list])
     app.connect("doctree-resolved", add_bars, priority=900)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

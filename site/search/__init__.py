@@ -5,19 +5,20 @@ What people type and the book says in other words stands in `words.yml`.
 
 import json
 import re
+from html import escape, unescape
 from pathlib import Path
 
 import yaml
 from lxml import html
 
+from pages.polish import ASIDE
 from surroundings import ROOT, copy_scripts
 
 HERE = Path(__file__).resolve().parent
 MODULE = ROOT / "node_modules" / "minisearch" / "dist" / "es" / "index.js"
 SKIPPED = """
-    .//script | .//style | .//nav | .//svg | .//pre | .//*[contains(@class, "katex-html")]
-    | .//*[local-name()="annotation"] | .//*[@class="headerlink"] | .//*[@class="run-bar"]
-    | .//details[contains(@class, "hide")]/summary
+    .//script | .//style | .//nav | .//svg | .//pre | .//*[@class="headerlink"]
+    | .//*[@class="run-bar"] | .//details[contains(@class, "hide")]/summary
 """
 NAMES = """
     ./div[contains(@class, "proof")]/p[contains(@class, "admonition-title")] | ./dl/dt
@@ -34,24 +35,19 @@ def words(element):
     return " ".join(element.text_content().split())
 
 
-def clean(article):
-    """Take out what nobody searches; of a formula, only a short one can be read in a line."""
-    for formula in article.xpath('.//*[local-name()="math"]'):
-        for tex in formula.xpath('.//*[local-name()="annotation"]'):
-            tex.drop_tree()
-        text = "".join(formula.itertext()).strip()
-        tail = formula.tail
-        formula.clear()
-        formula.text, formula.tail = text if len(text) <= LONGEST_FORMULA else "…", tail
-    for part in article.xpath(SKIPPED):
-        part.drop_tree()
+def shortened(aside):
+    """Of what `polish` sets aside: a short formula as it is read in a line, and no code."""
+    mathml = (aside[1] or "").partition("</math>")[0]
+    text = unescape(re.sub(r"<annotation.*?</annotation>|<[^>]*>", "", mathml)).strip()
+    return escape(text) if len(text) <= LONGEST_FORMULA else "…"
 
 
 def sections(path, name, others):
     """The sections of a page, each without those inside it."""
-    root = html.document_fromstring(path.read_bytes())
-    article = root.find_class("bd-article")[0]
-    clean(article)
+    page = ASIDE.sub(shortened, path.read_text(encoding="utf-8"))
+    article = html.document_fromstring(page).find_class("bd-article")[0]
+    for part in article.xpath(SKIPPED):
+        part.drop_tree()
     title = words(article.xpath(".//h1")[0])
     with_title = article.xpath(".//section[@id][h1 or h2 or h3]")
     for section in reversed(with_title):  # inner ones first
@@ -90,7 +86,14 @@ def write_texts(app, exception):
     (target / "texts.json").write_text(json.dumps(records, ensure_ascii=False), encoding="utf-8")
 
 
+def leave_out_the_usual_index(app):
+    """That of Sphinx ranks by nothing, and it stems every word of the book."""
+    app.builder.index_page = lambda *page: None
+    app.builder.dump_search_index = lambda: None
+
+
 def setup(app):
-    """Connect to the end of the build."""
+    """Connect to the start and the end of the build."""
+    app.connect("builder-inited", leave_out_the_usual_index)
     app.connect("build-finished", write_texts, priority=850)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -10,7 +10,7 @@ lattice     the rest: losses moved to lattices
 """
 
 from dataclasses import replace
-from math import inf
+from math import ceil, inf
 
 from flint import arb
 from scipy.optimize import minimize_scalar
@@ -18,7 +18,7 @@ from scipy.optimize import minimize_scalar
 from . import exact
 from .contour import contour_delta
 from .lattice import gap, lattice_delta
-from .laws import ZERO, TooLongError, finite_law, finite_losses, one_step_delta
+from .laws import FAR, ZERO, TooLongError, finite_law, finite_losses, one_step_delta
 
 QUICK = ("one step", "sum", "binomial")
 
@@ -136,6 +136,10 @@ def _vanishes(part):
 
 def _moment(part, way, c):
     """Of one part: sums, closed forms, and for sampled noise integrals over u > 0 and u < 0."""
+    if part.kind == "discrete_gaussian" and part.rate == 1:
+        return _discrete_moment(*part.value, c)
+    if part.kind == "discrete_gaussian" and (c + 1) * part.value[1] > (FAR - 15) * part.value[0]:
+        raise TooLongError  # of outcomes that the law leaves out
     if part.counted:
         return sum((p * (c * loss).exp() for loss, p in finite_losses(part, way)[0]), ZERO)
     unit, rate = 1 / arb(part.value[0]), arb(part.rate)
@@ -169,3 +173,14 @@ def _moment(part, way, c):
         above = (unit / arb(8).sqrt()).erf() if part.kind == "gaussian" else 1 - (-unit / 2).exp()
         total += (1 - rate) * above
     return total + exact.integral(mixed, low, high)
+
+
+def _discrete_moment(sigma, s, c):
+    """Of integer noise, all of it: its law under this tilt has the mean c s."""
+
+    def mass(mean):
+        near = int(float(mean))
+        places = range(near - ceil(FAR * sigma) - 9, near + ceil(FAR * sigma) + 10)
+        return sum(((-((z - mean) ** 2) / (2 * arb(sigma) ** 2)).exp() for z in places), ZERO)
+
+    return mass(c * s) / mass(ZERO) * (c * (c + 1) * s**2 / (2 * arb(sigma) ** 2)).exp()

@@ -116,6 +116,28 @@ def test_the_largest_loss_of_one_step_is_rounded_up():
             assert high[0] < most * (1 + mp.mpf(1e-14)), (loss, most)
 
 
+def test_divergences_of_any_order():
+    """Up to order 1e12, where the tilted law is far from all that is likely: D grows with the
+    order; of noise of which a row moves the mean by mu it is at most alpha mu^2/2, and sampled at
+    least that of the outcomes in which the row was taken."""
+    rng = np.random.default_rng(11)
+    for _ in range(30):
+        sigma, rate = float(np.exp(rng.uniform(-1.3, 8))), float(10 ** rng.uniform(-10, -0.01))
+        alpha = 1 + 10 ** np.sort(rng.uniform(-6, 11.9, 12))
+        most, discrete = alpha / 2 / sigma**2, dp.discrete_gaussian(min(sigma, 3900.0))
+        taken = most + np.log(rate) * alpha / (alpha - 1)
+        found = [
+            dp.subsample(dp.gaussian(sigma), rate).renyi(alpha),
+            dp.subsample_substitution(dp.gaussian(sigma), rate).renyi(alpha),
+            dp.subsample(discrete, rate).renyi(alpha),
+            discrete.renyi(alpha),
+        ]
+        for each, rest in zip(found, (0, 0, 3, 3), strict=True):  # lattices have a little less
+            at_most(each[:-1], each[1:], rtol=1e-10)
+            at_most(each, most, rtol=1e-11)
+            at_most(taken - rest / (alpha - 1), each, rtol=1e-11, atol=1e-20)
+
+
 # ------------------------------------------------------------------------ one object, many askers
 
 DELTAS = [1e-3, 1e-9, 1e-5, 1e-12, 1e-2, 1e-7, 1e-4, 1e-10]

@@ -21,7 +21,7 @@ import numpy as np
 
 from ...numerics import log_binomial, log_softmax, matrix_product, xlog1py, xlogy
 from ...accountant import PrivacyLoss
-from ...accountant.law import Finite
+from ...accountant.written import Finite
 from ...checks import (
     BelowOneNumber, Few, NonnegativeNumber, OpenProbabilityNumber, OrderNumber, Unique, checked,
     nonnegative, number_within, refusal, scalar,
