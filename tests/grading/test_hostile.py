@@ -149,13 +149,12 @@ def test_honest_work_gets_full_marks_and_no_flags(run):
     shared = honest.notebooks()
     assert sorted(name for names in shared for name in names) == sorted(honest.STYLES)
     assert len(honest.STYLES) >= 39
-    allowed = {
-        "mentions multiprocessing",
-        "text cells outside of the answers: look into the notebook",
-    }
+    outside = "text cells outside of the answers: look into the notebook"
     for number in range(len(shared)):
         check(run, f"honest {number}")
-        assert set(run[f"honest {number}"]["flags"]) <= allowed, shared[number]
+        assert set(run[f"honest {number}"]["flags"]) <= {"mentions multiprocessing", outside}, (
+            shared[number]
+        )
     for student in ("perfect", "untouched", "partial_and_huge"):
         assert run[student]["flags"] == []
 
