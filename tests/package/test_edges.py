@@ -120,6 +120,7 @@ def risk(**change):
 
 REFUSED = [  # a call, and how its error begins
     (lambda: dp.kl([0.5, 0.5], [0.2, 0.3, 0.5]), "p and q must have as many"),
+    *((lambda p=p: dp.PrivacyLoss(p), "parts must be steps: dp.gaussian") for p in ("x", [1], 1)),
     (lambda: dp.density_laws(abs, abs, [1, 0]), "edges must be"),
     (lambda: dp.randomized_response_mechanism([0, 2], rng=rng()), "bits must hold"),
     (lambda: dp.randomized_response_estimate([0.5]), "answers must hold"),
