@@ -54,11 +54,15 @@ def show(drawn, alt):
     """Turn a matplotlib figure into a page figure that is described by the text `alt`.
 
     Make it the last expression of a cell. `alt` says what the figure shows to someone who
-    cannot see it; a missing description is a ValueError.
+    cannot see it; a missing description is a ValueError. If no axes have a key, all with labels
+    get one.
     """
     if not isinstance(alt, str) or len(alt.split()) < 4:
         raise ValueError(f"alt must describe the figure in a few words, got {alt!r}")
     alt = " ".join(alt.split())
+    if not drawn.legends and not any(axes.get_legend() for axes in drawn.axes):
+        for axes in (each for each in drawn.axes if each.get_legend_handles_labels()[1]):
+            axes.legend()
     wide = _themed(_svg(drawn))
     mark = hashlib.sha256((alt + wide).encode()).hexdigest()[:8]
     if early:
