@@ -12,7 +12,9 @@ from lxml import html
 import course
 from carry import slides, volume
 from carry.volume import has_class, text_of
-from machine import ROOT, SITE, new_tab
+from machine import ROOT, SITE, light_address, new_tab
+
+address = light_address  # whether formulas are seen is asked in test_site.py
 
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 NUMBERED = [

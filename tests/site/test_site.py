@@ -90,12 +90,24 @@ class Watched:
         return self.tab
 
 
+OPEN_ALL = "document.querySelectorAll('details').forEach((block) => (block.open = true))"
+
+
 @pytest.fixture(scope="module")
-def watched(browser, address):
-    """A tab with JavaScript."""
-    with Watched(browser, address) as watched:
+def watched(browser, light_address):
+    """A tab with JavaScript, of pages without formulas."""
+    with Watched(browser, light_address) as watched:
         watched.context.add_init_script(path=AXE)
         yield watched
+
+
+@pytest.fixture(scope="module")
+def opened(browser, address):
+    """A tab with JavaScript, in which every folded block is open before the page is laid out."""
+    with Watched(browser, address) as opened:
+        opened.context.add_init_script(path=AXE)
+        opened.context.add_init_script(f"addEventListener('DOMContentLoaded', () => {OPEN_ALL})")
+        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -104,11 +116,6 @@ def plain(browser, address):
     options = {"viewport": NARROW, "color_scheme": "dark", "java_script_enabled": False}
     with Watched(browser, address, **options) as plain:
         yield plain
-
-
-def open_all(tab):
-    """Open every folded block."""
-    tab.evaluate("document.querySelectorAll('details').forEach((block) => (block.open = true))")
 
 
 def lighten(tab):
@@ -246,12 +253,11 @@ def look(tab, size, mode):
 
 @pytest.mark.parametrize("name", NAMES or [FIRST])
 @pytest.mark.parametrize("whole", [False, pytest.param(True, marks=THOROUGH)])
-def test_page_opens_and_is_accessible(watched, name, whole):
+def test_page_opens_and_is_accessible(opened, name, whole):
     """It fits a phone and a screen, and breaks no rule of axe on a phone in light colours; one of
     each kind of page breaks none on a screen in dark ones. Once a week whole pages, in all looks.
     """
-    tab = watched.open(name, NARROW)
-    open_all(tab)
+    tab = opened.open(name, NARROW)
     for size in (NARROW, WIDE):
         tab.set_viewport_size(size)
         where = f"{name} at {size['width']} px"
@@ -265,7 +271,7 @@ def test_page_opens_and_is_accessible(watched, name, whole):
     for size, mode in looks if whole else looks[: 2 if name in KINDS else 1]:
         where = look(tab, size, mode)
         assert violations(tab) == [], where
-    assert watched.faults == []
+    assert opened.faults == []
 
 
 PALE = (
@@ -387,7 +393,7 @@ def test_nothing_that_is_folded_is_measured_until_it_opens(browser, address):
         assert tab.evaluate("window.folded") == 0
         wide = "details .math-scroll[tabindex]"
         assert tab.locator(wide).count() == 0
-        open_all(tab)
+        tab.evaluate(OPEN_ALL)
         tab.wait_for_selector(wide)
 
 
@@ -398,7 +404,7 @@ LONG_CODE = """() => [...document.querySelectorAll(".cell_input pre")]
 @pytest.mark.parametrize("size", [NARROW, WIDE])
 def test_code_is_whole(watched, size):
     tab = watched.open("chapters/composition.html", size)
-    open_all(tab)
+    tab.evaluate(OPEN_ALL)
     assert tab.evaluate(LONG_CODE) == 0
 
 
@@ -436,9 +442,9 @@ LOOK = """(what) => {
 }"""
 
 
-def test_paper_has_the_title_dark_ink_and_whole_lines(browser, address):
+def test_paper_has_the_title_dark_ink_and_whole_lines(browser, light_address):
     """Printed by a reader whose screen is dark; on a phone, too, the wide figures."""
-    with Watched(browser, address, color_scheme="dark") as watched:
+    with Watched(browser, light_address, color_scheme="dark") as watched:
         tab = watched.open("chapters/pure-dp.html")
         background = "getComputedStyle(document.body).backgroundColor"
         assert tab.evaluate(background) == "rgb(20, 24, 29)"
