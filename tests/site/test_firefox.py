@@ -160,13 +160,14 @@ def test_search_and_all_without_the_server(firefox, server):
     firefox.open(f"{server.address}/search.html?q=renyi")
     found = "document.querySelector('#search-results li a')?.textContent"
     assert "Rényi" in firefox.wait(found)
-    firefox.open(f"{server.address}/chapters/intro.html")
-    run(firefox, 2, "6 * 7")
-    assert "done in" in settled(firefox, 2)  # then the book is kept
     kept = """(async () => { for (const name of await caches.keys()) {
       const keys = (await (await caches.open(name)).keys()).map((key) => key.url);
       if (keys.some((url) => url.includes("texts.json"))) return true; }
       return new Promise((done) => setTimeout(done, 300, false)); })()"""
+    if not firefox.evaluate(kept):  # of a cell that ran before
+        firefox.open(f"{server.address}/chapters/intro.html")
+        run(firefox, 2, "6 * 7")
+        assert "done in" in settled(firefox, 2)  # then the book is kept
     assert any(firefox.evaluate(kept) for _ in range(FOR_PYTHON // 300)), "the book was not kept"
     server.end()
     firefox.open(f"{server.address}/chapters/intro.html")
