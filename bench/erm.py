@@ -107,19 +107,19 @@ def theirs(path):
     stored = np.load(path)
     splits = [[stored[f"{seed}-{part}"] for part in range(4)] for seed in range(SPLITS)]
     _n, d = splits[0][0].shape
-    found = {"as it comes": {}, "our ridge, no intercept": {}}
+    results = {"as it comes": {}, "our ridge, no intercept": {}}
     for epsilon in (e for e, delta in BUDGETS if delta == 0):
         matched = {"C": epsilon / (2 * (d * (d + 1)) ** 0.5), "fit_intercept": False}
-        for name, more in zip(found, ({}, matched), strict=True):
+        for name, more in zip(results, ({}, matched), strict=True):
             options = {"epsilon": epsilon, "data_norm": 1.0, "max_iter": 1000, **more}
-            found[name][epsilon] = report(
+            results[name][epsilon] = report(
                 lambda a, y, seed, options=options: (
                     LogisticRegression(**options, random_state=seed).fit(a, y).predict
                 ),
                 splits,
                 epsilon,
             )
-    print(json.dumps(found))
+    print(json.dumps(results))
 
 
 def peers(python, splits):
@@ -152,8 +152,8 @@ def ours(dp, splits):
     for method in (erm.objective_perturbation, erm.output_perturbation, erm.noisy_gradient_descent):
         for loss in (erm.logistic_loss, erm.huber_loss):
             budgets = [b for b in BUDGETS if b[1] or method is not erm.noisy_gradient_descent]
-            found = {b: report(fitter(method, loss, *b), splits, b[0]) for b in budgets}
-            yield f"{method.__name__.replace('_', ' ')}, {loss.name}", found
+            results = {b: report(fitter(method, loss, *b), splits, b[0]) for b in budgets}
+            yield f"{method.__name__.replace('_', ' ')}, {loss.name}", results
 
     def optimum(a, y, seed):
         theta = erm.risk_minimum(a, y, regularization=1e-3)
@@ -190,11 +190,11 @@ def bought(dp):
 
     splits = list(split(logs, y))
     for loss, window in [(erm.logistic_loss, 0.5), *((erm.huber_loss, w) for w in WINDOWS)]:
-        found = {
+        results = {
             (e, 0.0): report(lambda *a, e=e, loss=loss, w=window: fit(*a, e, loss, w), splits, e)
             for e in (1.0, 5.0)
         }
-        yield f"window {window:g}, {loss.name}", found
+        yield f"window {window:g}, {loss.name}", results
 
 
 def table(name, rows):
@@ -202,11 +202,11 @@ def table(name, rows):
     kept = {}
     names = [f"{e:g}" if d == 0 else f"({e:g}, {d:g})" for e, d in BUDGETS]
     print(f"\n{name:42}" + "".join(f"{n:>14}" for n in names))
-    for row, found in rows:
-        cells = [f"{found[b][0]:.3f} ± {found[b][3]:.3f}" if b in found else "–" for b in BUDGETS]
-        took = max(result[2] for result in found.values())
+    for row, fits in rows:
+        cells = [f"{fits[b][0]:.3f} ± {fits[b][3]:.3f}" if b in fits else "–" for b in BUDGETS]
+        took = max(result[2] for result in fits.values())
         print(f"{row:42}" + "".join(f"{c:>14}" for c in cells) + f"   {took:5.1f} ms", flush=True)
-        kept[row] = {f"{e:g}": np.round(found[e, d][::3], 4).tolist() for e, d in found if d == 0}
+        kept[row] = {f"{e:g}": np.round(fits[e, d][::3], 4).tolist() for e, d in fits if d == 0}
     return kept
 
 

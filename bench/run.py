@@ -146,7 +146,7 @@ def compare(title, settings, workers):
     peers = [name for name in workers if name != "dpnotes"]
     print(f"\n### {title}\n\n| setting | ε | ms | interval, rel. width | our error |", end="")
     print("".join(f" {name} |" for name in peers) + "\n|" + "---|" * (5 + len(peers)))
-    times, found, failures = [], {name: [] for name in peers}, []
+    times, known, failures = [], {name: [] for name in peers}, []
     for name, query, truth in settings:
         replies = measure(workers, query)
         failures += [f"{n}, {name}: {r['error']}" for n, r in replies.items() if r.get("error")]
@@ -163,9 +163,9 @@ def compare(title, settings, workers):
         print(row + f" | {error} | " + " | ".join(cells) + " |", flush=True)
         times.append(ours["ms"])
         for peer in peers:
-            found[peer] += [verdicts[peer]] if verdicts[peer] else []
+            known[peer] += [verdicts[peer]] if verdicts[peer] else []
     print("\n" + "\n".join(f"- {failure}" for failure in failures))
-    return times, found
+    return times, known
 
 
 def enclosure(worker, query):
@@ -176,11 +176,11 @@ def width(low, high):
     return (high - low) / (high or 1)
 
 
-def summary(times, found):
+def summary(times, known):
     """Medians over the ordinary settings."""
     print("| over the ordinary settings | median time ratio | least | worst error |", end="")
     print(" unsafe | answered |\n|---|---|---|---|---|---|")
-    for peer, verdicts in found.items():
+    for peer, verdicts in known.items():
         if verdicts:
             ratios, errors, unsafe = zip(*verdicts, strict=True)
             print(f"| {peer} | {statistics.median(ratios):.3g}× | {min(ratios):.3g}× ", end="")

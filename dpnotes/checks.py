@@ -38,8 +38,8 @@ def refusal(name, value, allowed):
     Its attribute `refused` is the name: so a refusal is told from a ValueError of a bug.
     """
     value = plain(value)
-    found = f", got {value!r}" if isinstance(value, SHOWN) and name not in DATA else ""
-    error = ValueError(f"{name} must be {allowed}{found}")
+    shown = f", got {value!r}" if isinstance(value, SHOWN) and name not in DATA else ""
+    error = ValueError(f"{name} must be {allowed}{shown}")
     vars(error)["refused"] = name
     return error
 
@@ -116,8 +116,8 @@ def number_within(low, high):
 
 def scalar(name, value):
     """Refuses arrays and sequences, ragged ones included."""
-    found = as_array(value)
-    if found is None or found.ndim:
+    entries = as_array(value)
+    if entries is None or entries.ndim:
         raise refusal(name, value, "a single number")
     return value
 
@@ -134,7 +134,7 @@ def count(name, value, least=1):
 
 def count_up_to(name, value, most):
     """A whole number from 1 to `most`, as an int: for what takes time or memory."""
-    return also(count, lambda found: found <= most, f"at most {most:g}")(name, value)
+    return also(count, lambda number: number <= most, f"at most {most:g}")(name, value)
 
 
 def counts(name, value, most=MOST):
@@ -149,27 +149,27 @@ def also(check, holds, allowed):
     """The check, and one condition more on what it returns."""
 
     def both(name, value):
-        found = check(name, value)
-        if not holds(found):
+        result = check(name, value)
+        if not holds(result):
             raise refusal(name, value, allowed)
-        return found
+        return result
 
     return both
 
 
-def _sum_to_one(found):
+def _sum_to_one(laws):
     """Whether numbers along the last axis sum to 1 (within 1e-9)."""
-    return np.ndim(found) and (np.abs(found.sum(-1) - 1) <= 1e-9).all()
+    return np.ndim(laws) and (np.abs(laws.sum(-1) - 1) <= 1e-9).all()
 
 
 def array(name, value, *dimensions):
     """A finite float array with one of these numbers of dimensions; it may be empty."""
     allowed = f"a {' or '.join(map(str, dimensions))}-dimensional array of numbers up to {MOST:g}"
-    found = as_array(value)
-    numbers = found is not None and found.dtype.kind in "iuf" and found.ndim in dimensions
-    if not numbers or not (np.abs(found) <= MOST).all():
+    entries = as_array(value)
+    numbers = entries is not None and entries.dtype.kind in "iuf" and entries.ndim in dimensions
+    if not numbers or not (np.abs(entries) <= MOST).all():
         raise refusal(name, value, allowed)
-    return found.astype(float, copy=False)
+    return entries.astype(float, copy=False)
 
 
 def vector(name, value):
@@ -219,7 +219,9 @@ def checked(call: Callable[P, R]) -> Callable[P, R]:
         try:
             bound = names.bind(*arguments, **options)
         except TypeError as error:
-            raise TypeError(f"{call.__name__}(): {error}") from None
+            unknown = [name for name in options if name not in kinds]
+            said = f"no argument {unknown[0]!r}, but {', '.join(kinds)}" if unknown else error
+            raise TypeError(f"{call.__name__}(): {said}") from None
         bound.apply_defaults()
         given = bound.arguments
         for name, check in kinds.items():
@@ -285,10 +287,12 @@ CountOrZero = Annotated[int, partial(count, least=0)]
 Few = Annotated[int, partial(count_up_to, most=10_000)]
 Many = Annotated[int, partial(count_up_to, most=10_000_000)]
 Counts = Annotated[ArrayLike, _array(counts)]
-_laws = also(nonnegative, _sum_to_one, "probabilities that sum to 1")
+_masses = _range(lambda x: 0 <= x, "probabilities that sum to 1")
+_laws = also(_masses, _sum_to_one, "probabilities that sum to 1")
 Laws = Annotated[ArrayLike, _laws]
 Distribution = Annotated[ArrayLike, also(_laws, lambda p: p.ndim == 1, "one list of probabilities")]
 Vector = Annotated[ArrayLike, vector]
 Matrix = Annotated[ArrayLike, lambda name, value: array(name, value, 2)]
 Function = Annotated[Callable, partial(instance, kind=Callable, words="a function")]
-Generator = Annotated[np.random.Generator, partial(instance, kind=np.random.Generator)]
+_generator = partial(instance, kind=np.random.Generator, words="a NumPy Generator (default_rng)")
+Generator = Annotated[np.random.Generator, _generator]

@@ -24,14 +24,14 @@ def geometric(rate, size, rng):
     """
     *chances, last = _digit_chances(rate)
     digits = len(chances)
-    found = np.zeros(size, dtype=np.int64 if digits <= 61 else object)
+    noise = np.zeros(size, dtype=np.int64 if digits <= 61 else object)
     for j, chance in enumerate(chances):
-        found[coins(chance, size, rng)] += 2**j
+        noise[coins(chance, size, rng)] += 2**j
     beyond = coins(last, size, rng)
     if beyond.any():  # no memory: what lies beyond the last digit is geometric again
-        found = found.astype(object)
-        found[beyond] = 2**digits + geometric(rate, int(beyond.sum()), rng)
-    return found
+        noise = noise.astype(object)
+        noise[beyond] = 2**digits + geometric(rate, int(beyond.sum()), rng)
+    return noise
 
 
 @lru_cache(maxsize=64)

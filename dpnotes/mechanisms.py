@@ -25,31 +25,31 @@ from .integer_noise import discrete_gaussian_noise, discrete_laplace_noise
 
 def _bits(name, value):
     """Booleans, or numbers that are all 0 or 1, as a boolean array."""
-    found = as_array(value)
-    numbers = found is not None and found.size and found.dtype.kind in "biuf"
-    if not numbers or not np.isin(found, (0, 1)).all():
+    array = as_array(value)
+    numbers = array is not None and array.size and array.dtype.kind in "biuf"
+    if not numbers or not np.isin(array, (0, 1)).all():
         raise ValueError(f"{name} must hold only 0 and 1")
-    return found.astype(bool)
+    return array.astype(bool)
 
 
 def _integers(name, value):
     """Integers of any size, as an array: of objects where they do not fit into 64 bits."""
-    found = as_array(value)
-    kind = "none" if found is None else found.dtype.kind
-    if kind in "iu" or (kind == "O" and found.size and all(type(v) is int for v in found.flat)):
-        return found
+    array = as_array(value)
+    kind = "none" if array is None else array.dtype.kind
+    if kind in "iu" or (kind == "O" and array.size and all(type(v) is int for v in array.flat)):
+        return array
     raise refusal(name, value, "an integer or an array of integers")
 
 
 def _data(name, value):
     """Each value as the float nearest to it, whatever the others are; NaN for None."""
-    found = as_array(value)
+    array = as_array(value)
     try:
-        if found.dtype == object:
-            found = np.vectorize(_nearest_float, otypes=[float])(found)
-        if found.dtype.kind in "biuf":
+        if array.dtype == object:
+            array = np.vectorize(_nearest_float, otypes=[float])(array)
+        if array.dtype.kind in "biuf":
             with np.errstate(over="ignore"):  # of floats that are longer
-                return found.astype(float)
+                return array.astype(float)
     except Exception:  # no array, or an object that is no number: its message may show it
         pass
     raise refusal(name, value, "numbers")

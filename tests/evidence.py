@@ -36,11 +36,11 @@ def claim(*ids, of=None, wrong=()):
     """
 
     def marked(test):
-        found = {*used(test.__code__, test.__globals__), *filter(None, map(home, given(of)))}
+        called = {*used(test.__code__, test.__globals__), *filter(None, map(home, given(of)))}
         file = test.__module__.split(".")[-1]
-        own = {name for name in found if file.startswith(f"test_{name.split('.')[-2]}")}
-        chapters = {name for name in found if ".chapters." in name}
-        by = sorted(".".join(name.split(".")[-2:]) for name in own or chapters or found)
+        own = {name for name in called if file.startswith(f"test_{name.split('.')[-2]}")}
+        chapters = {name for name in called if ".chapters." in name}
+        by = sorted(".".join(name.split(".")[-2:]) for name in own or chapters or called)
         return pytest.mark.claim(*ids, by=by)(test if of is None else tried(test))
 
     def given(arguments):
@@ -79,12 +79,12 @@ def used(code, names):
         if x.opname == "LOAD_GLOBAL" and y.opname in ("LOAD_ATTR", "LOAD_METHOD")
     ]
     rooms = [(x, y.argval) for x, y in dotted if inspect.ismodule(x)]
-    found = {home(getattr(room, name, None), room.__name__, name) for room, name in rooms}
-    found |= {home(y) for x in here if isinstance(x, tuple) for y in x}
+    names_used = {home(getattr(room, name, None), room.__name__, name) for room, name in rooms}
+    names_used |= {home(y) for x in here if isinstance(x, tuple) for y in x}
     inner = [part for part in code.co_consts if inspect.iscode(part)]
     inner += [x.__code__ for x in here if getattr(x, "__globals__", None) is names]
-    found |= {name for part in inner if part is not code for name in used(part, names)}
-    return found - {None}
+    names_used |= {name for part in inner if part is not code for name in used(part, names)}
+    return names_used - {None}
 
 
 def at_most(smaller, larger, *, rtol=1e-12, atol=0.0):
@@ -130,10 +130,10 @@ def must_fail(check, *mistaken, **also):
         _running["caught"] = _running.get("caught", 0) + 1
 
 
-def slip(claim, found):
+def slip(claim, computed):
     """Note for the errata page what the source's statement of `claim` gives when computed."""
     if _running is not None:
-        _running.setdefault("slips", []).append([claim, found])
+        _running.setdefault("slips", []).append([claim, computed])
 
 
 def proved(text):
@@ -142,12 +142,12 @@ def proved(text):
         _running.setdefault("proved", []).append(text)
 
 
-def _note(count, **found):
+def _note(count, **values):
     """Add to the number of instances; keep the smallest slack and the largest error."""
     if _running is None:
         return
     _running["instances"] = _running.get("instances", 0) + int(count)
-    for name, value in found.items():
+    for name, value in values.items():
         better = min if name == "slack" else max
         _running[name] = better(_running.get(name, value), value)
 

@@ -48,13 +48,13 @@ def module_at(path):
 @pytest.fixture(scope="session")
 def browser():
     """The system's Chromium, one for each process of the tests."""
-    found = found_chromium()
-    if not found:
+    path = found_chromium()
+    if not path:
         unable("no Chromium on this machine: the tests in a browser did not run")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=found, args=FLAGS, timeout=PATIENCE)
+        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS, timeout=PATIENCE)
         yield chromium
         chromium.close()
 

@@ -33,8 +33,8 @@ FORK = multiprocessing.get_context("fork")
 def modules(room):
     """The files of a room."""
     path = ROOT / "dpnotes" / room
-    found = sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
-    return [file.relative_to(ROOT) for file in found]
+    files = sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
+    return [file.relative_to(ROOT) for file in files]
 
 
 def tests_of(files):
@@ -100,9 +100,9 @@ def survivors(path, questions=()):
             for test in tests:
                 exec(test, whole)
             seconds = 2 + 5 * (time.process_time() - start)
-            found = list(of_answer(name, source))
-            everyone += found
-            alive += [m for m in found if accepted(space, m, tests, seconds)]
+            changed = list(of_answer(name, source))
+            everyone += changed
+            alive += [m for m in changed if accepted(space, m, tests, seconds)]
         exec(source, space)
     return everyone, alive
 

@@ -22,7 +22,7 @@ from . import masters, reading, rendering
 from .files import printable, write
 from .opening import LARGEST, Late, alarm
 from .session import SandboxEnded, Session, short
-from .telling import explain
+from .telling import explain_failed_test
 from .wire import unpack
 
 ATTEMPTS = 3
@@ -81,7 +81,7 @@ def run_public_tests(session, question, given):
         return space, ""
     except Exception as error:  # a wrong type in a student's answer can raise anything
         try:
-            said = explain(error, calls)[:MESSAGE]
+            said = explain_failed_test(error, calls)[:MESSAGE]
         except Exception:  # the text of an exception that holds a student's value
             said = "your result could not be used, nor shown"
         return None, said or "a test of this question failed"

@@ -209,14 +209,8 @@ OWN = """, and the book's own package: `pip install .` in the book's folder, or 
 the file `downloads/dpnotes-0-py3-none-any.whl` of the book's site"""
 LINK = re.compile(r"\[([^][\n\"]+)\]\(\.\./[\w-]+\.md\)")
 HEADER = """---
-jupytext:
-  text_representation:
-    extension: .md
-    format_name: myst
-kernelspec:
-  display_name: Python 3
-  language: python
-  name: python3
+file_format: mystnb
+kernelspec: {display_name: Python 3, language: python, name: python3}
 mystnb:
   execution_mode: "off"
 ---

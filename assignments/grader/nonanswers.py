@@ -106,7 +106,7 @@ def near(value, right):
 
 
 def alone(answers, question, given, own):
-    """What one call may give back, while all others are right."""
+    """Faults: a call that may give back what is no answer, while all others are right."""
     _, public, calls = answers.test(question, given, lambda *_: None)
     for number, (call, plain) in enumerate(calls.items(), 1):
         if call[0] in own:

@@ -50,7 +50,7 @@ def find(folder, name):
 
 
 def numbered(folder, name):
-    """The same with a fourth: the student's number in Canvas, or an empty text."""
+    """As `find`, and fourth the student's number in Canvas, or an empty text."""
     entries = []
     for entry in sorted(Path(folder).iterdir(), key=lambda p: p.name):
         path = None

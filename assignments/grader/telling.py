@@ -5,7 +5,7 @@ import numpy as np
 from .session import SandboxEnded, StudentError
 
 
-def explain(error, calls):
+def explain_failed_test(error, calls):
     """What a student reads about a public test that failed."""
     if isinstance(error, StudentError):
         return f"your code raised {error.name}: {error}"

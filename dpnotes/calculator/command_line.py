@@ -9,11 +9,13 @@ import json
 import os
 import sys
 import textwrap
+from pathlib import Path
 
 from .questions import answers
 from .runs import ASKED, MECHANISMS
 
 MEANS = {"batch": "rate", "epochs": "steps"}  # what --batch and --epochs stand for
+RUN = "dpnotes" if Path(sys.argv[0]).stem == "dpnotes" else "python -m dpnotes"  # as it was called
 NAMES = ("epsilon", "delta", *ASKED, "steps", "rate")
 ABOUT = """\
 How private is a computation that uses noise? What it publishes would have been nearly as likely
@@ -24,19 +26,20 @@ it.
 
 questions (the first word) and an example of each
   epsilon  of a run, at a delta
-             python -m dpnotes epsilon --sigma 1.1 --rate 256/60000 --steps 14100 --delta 1e-5
+             {run} epsilon --sigma 1.1 --rate 256/60000 --steps 14100 --delta 1e-5
   delta    of a run, at an epsilon
-             python -m dpnotes delta --scale 10 --steps 100 --epsilon 4
+             {run} delta --scale 10 --steps 100 --epsilon 4
 {asked}  steps    how many steps a budget allows
-             python -m dpnotes steps --sigma 1.1 --rate 0.01 --epsilon 3 --delta 1e-5
+             {run} steps --sigma 1.1 --rate 0.01 --epsilon 3 --delta 1e-5
   rate     the largest rate of sampling
-             python -m dpnotes rate --sigma 1.1 --steps 5000 --epsilon 3 --delta 1e-5
+             {run} rate --sigma 1.1 --steps 5000 --epsilon 3 --delta 1e-5
 """.format(
+    run=RUN,
     asked="".join(
         f"  {name:<8} {MECHANISMS[ASKED[name]].asks}\n"
-        f"             python -m dpnotes {name} --steps 100 --epsilon 1 --delta 1e-6\n"
+        f"             {RUN} {name} --steps 100 --epsilon 1 --delta 1e-6\n"
         for name in ASKED
-    )
+    ),
 )
 
 WORDS = """\
@@ -59,7 +62,7 @@ class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one line."""
 
     def error(self, message):
-        print(f"python -m dpnotes: {message}", file=sys.stderr)
+        print(f"{RUN}: {message}", file=sys.stderr)
         sys.exit(2)
 
 
@@ -74,7 +77,7 @@ def _number(text):
 
 def _parser():
     parser = _Parser(
-        prog="python -m dpnotes", description=ABOUT, epilog=WORDS, allow_abbrev=False,
+        prog=RUN, description=ABOUT, epilog=WORDS, allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     parser.add_argument("question", choices=NAMES, metavar="question", help=", ".join(NAMES))
@@ -99,9 +102,9 @@ def _parser():
     return parser
 
 
-def _part(found, parser, asked=None):
-    """The mechanism that one group of options describes; `asked` has no noise yet."""
-    given = [name for name in MECHANISMS if getattr(found, name) is not None]
+def _part(parsed, parser, asked=None):
+    """The mechanism that one group of options describes, without the number that is `asked` for."""
+    given = [name for name in MECHANISMS if getattr(parsed, name) is not None]
     options = [f"--{MECHANISMS[name].option}" for name in given]
     if asked in ASKED:
         if given:
@@ -112,12 +115,12 @@ def _part(found, parser, asked=None):
         parser.error(f"one mechanism is needed ({one}), got {' and '.join(options) or 'none'}")
     else:
         mechanism, known = given[0], MECHANISMS[given[0]]
-        value = getattr(found, mechanism)
+        value = getattr(parsed, mechanism)
         part = {"mechanism": mechanism, known.parameter: value}
         if mechanism == "approximate":
             part["epsilon"], part["delta"] = value
     for name in ("rate", "steps", "batch", "epochs"):
-        value = getattr(found, name)
+        value = getattr(parsed, name)
         if value is not None and asked in (name, MEANS.get(name, name)):
             parser.error(f"argument --{name}: {asked} is what is asked for")
         part |= {} if value is None else {name: value}
@@ -144,31 +147,31 @@ def read(arguments):
     return {"question": question, "parts": parts, **wanted}, target["json"], parser
 
 
-def report(found):
+def report(answer):
     """The lines to print."""
-    itself = found["question"] in ("epsilon", "delta")  # and no noise, number or rate
-    equals = "is at most" if itself and not found["sharp"] else "="
-    lines = [f"{found['name']} {equals} {found['shown']}"]
-    between = f"between {found['shown_low']} and {found['shown_high']}"
-    if found["shown"] == "infinite":
-        lines[0] += f"   (no finite epsilon holds at delta = {found['delta']:.6g})"
+    itself = answer["question"] in ("epsilon", "delta")  # and no noise, number or rate
+    equals = "is at most" if itself and not answer["sharp"] else "="
+    lines = [f"{answer['name']} {equals} {answer['shown']}"]
+    between = f"between {answer['shown_low']} and {answer['shown_high']}"
+    if answer["shown"] == "infinite":
+        lines[0] += f"   (no finite epsilon holds at delta = {answer['delta']:.6g})"
     elif itself:
         lines[0] += f"   ({between})"
     else:
         lines.append(f"epsilon then is {between}")
-    said = [row for row in found["rows"] if row["epsilon"] is not None]
+    said = [row for row in answer["rows"] if row["epsilon"] is not None]
     title = "epsilon by each theorem," if said else "no theorem gives a finite epsilon"
-    lines += ["", f"{title} at delta = {found['delta']:.6g}", *([""] if said else [])]
+    lines += ["", f"{title} at delta = {answer['delta']:.6g}", *([""] if said else [])]
     for row in sorted(said, key=lambda row: (row["kind"] == "approximation", row["epsilon"])):
         kind = "   an approximation, not a bound" if row["kind"] == "approximation" else ""
         lines.append(f"  {row['shown']:>10}  {row['name']:<30} {row['claim']}, {row['page']}{kind}")
-    silent = [row for row in found["rows"] if row["epsilon"] is None]
+    silent = [row for row in answer["rows"] if row["epsilon"] is None]
     lines += ["", *(["these say nothing here", ""] if silent else [])]
     lines += [f"  {row['name']:<30} {row['claim']}: {row['why']}" for row in silent]
     lines += [""] if silent else []
-    for text in found["warnings"]:
+    for text in answer["warnings"]:
         lines += textwrap.wrap(text, 96, initial_indent="- ", subsequent_indent="  ")
-    lines += ["", *(f"  {line}".rstrip() for line in found["call"].splitlines())]
+    lines += ["", *(f"  {line}".rstrip() for line in answer["call"].splitlines())]
     return "\n".join(lines)
 
 
@@ -178,13 +181,13 @@ def main(arguments=None):
         sys.stdout.reconfigure(errors="replace")  # consoles that have no Greek
     arguments = sys.argv[1:] if arguments is None else arguments
     if not arguments:
-        return write(f"{ABOUT}\npython -m dpnotes --help explains every option and word.")
+        return write(f"{ABOUT}\n{RUN} --help explains every option and word.")
     query, as_json, parser = read(arguments)
     try:
-        found = answers(query)
+        answer = answers(query)
     except ValueError as error:
         parser.error(" ".join(str(error).split()))
-    return write(json.dumps(found, indent=1, allow_nan=False) if as_json else report(found))
+    return write(json.dumps(answer, indent=1, allow_nan=False) if as_json else report(answer))
 
 
 def write(text):

@@ -82,10 +82,10 @@ def rows(query):
     The first row is called exact only where its interval is sharp.
     """
     parts = [_part(given, "epsilon", first=False) for given in _parts(query)]
-    found = table(parts, query["delta"])
+    theorems = table(parts, query["delta"])
     if not _is_sharp(*epsilon_interval(tuple(parts), query["delta"])):
-        found[0] |= {"name": "the whole law, at most", "kind": "bound"}
-    return [{**row, "shown": _shown(row)} for row in found]
+        theorems[0] |= {"name": "the whole law, at most", "kind": "bound"}
+    return [{**row, "shown": _shown(row)} for row in theorems]
 
 
 def _is_sharp(low, high):
@@ -95,8 +95,8 @@ def _is_sharp(low, high):
 
 def answers(query):
     """The answer, and under "rows" what every theorem says of the same run."""
-    found = answer(query)
-    return {**found, "rows": rows(found)}
+    exact = answer(query)
+    return {**exact, "rows": rows(exact)}
 
 
 def curve(query):
@@ -200,7 +200,7 @@ def _calibrated(question, parts, epsilon, delta):
 
     whole = family(1.0)  # refuses what is wrong with the other numbers
     try:
-        found = calibrate(family, epsilon, delta)
+        least = calibrate(family, epsilon, delta)
     except ValueError as error:
         if question == "rate" and whole.delta(epsilon) <= delta:
             return replace(first, rate=1.0)
@@ -209,7 +209,7 @@ def _calibrated(question, parts, epsilon, delta):
             f"{name} must have a value that just meets epsilon = {epsilon!r}, delta = {delta!r},"
             f" but none does: {why}"
         ) from None
-    return replace(first, **{_field(question): found})
+    return replace(first, **{_field(question): least})
 
 
 def _field(question):
@@ -234,10 +234,10 @@ def _rounding(question, part):
 
 def _as_query(part):
     """A part as the query has it."""
-    found = {"mechanism": part.mechanism, part.known.parameter: part.parameter}
+    query = {"mechanism": part.mechanism, part.known.parameter: part.parameter}
     if part.mechanism == "approximate":
-        found["delta"] = part.leak
-    return {**found, "rate": part.rate, "steps": part.steps}
+        query["delta"] = part.leak
+    return {**query, "rate": part.rate, "steps": part.steps}
 
 
 def _number(value):

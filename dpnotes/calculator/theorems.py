@@ -68,8 +68,8 @@ class Case:
     def sampled(self, share):
         """The same after amplification by sampling (X-poisson-amplification)."""
         pairs, left = self.split(share)
-        found = [amplification(e, p.rate, d) for (e, d), p in zip(pairs, self.parts, strict=True)]
-        return found, left
+        after = [amplification(e, p.rate, d) for (e, d), p in zip(pairs, self.parts, strict=True)]
+        return after, left
 
     @cached_property
     def renyi(self):
@@ -252,16 +252,16 @@ def table(parts, delta):
     """
     case, rows = Case(parts, delta), []
     for name, claim, page, compute, kind in THEOREMS:
-        row, found, why = dict(name=name, claim=claim, page=page, kind=kind), None, ""
+        row, epsilon, why = dict(name=name, claim=claim, page=page, kind=kind), None, ""
         try:
-            found = float(compute(case))
-            if not np.isfinite(found):
+            epsilon = float(compute(case))
+            if not np.isfinite(epsilon):
                 raise NotApplicable("no finite ε at this δ")
         except NotApplicable as reason:
-            found, why = None, str(reason)
+            epsilon, why = None, str(reason)
         except ValueError as error:
             if not hasattr(error, "refused"):
                 raise
             why = f"not computed: {error}"  # outside of what a function serves
-        rows.append({**row, "epsilon": found, "why": why})
+        rows.append({**row, "epsilon": epsilon, "why": why})
     return rows

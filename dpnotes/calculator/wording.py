@@ -42,17 +42,17 @@ def warnings(parts, epsilon, delta, people=None):
     """Sentences about what the number assumes and how little it may mean; those that apply."""
     sampled = any(part.rate < 1 for part in parts)
     noisy = any(part.known.is_noise() for part in parts)
-    found = []
+    texts = []
     if epsilon == inf:
-        found.append(f"No finite ε holds at δ = {delta:.3g}: ask at a larger δ, such as 1e-6.")
+        texts.append(f"No finite ε holds at δ = {delta:.3g}: ask at a larger δ, such as 1e-6.")
     elif epsilon > LARGE_EPSILON:
-        found.append(
+        texts.append(
             f"ε = {epsilon:.3g} lets the odds of a guess about one person grow by a factor of"
             f" {exp(min(epsilon, 700)):.2g}: as a promise that is next to nothing."
         )
     if people is not None and delta * people * MARGIN > 1:
         times, chance = digits(delta * people, 3, ceil), digits(min(1, delta * people), 2, ceil)
-        found.append(
+        texts.append(
             f"δ is {times} times 1/{people}: somebody's row may be published in full with"
             f" probability {chance}. Choose a hundredth of 1/{people} or less."
         )
@@ -63,7 +63,7 @@ def warnings(parts, epsilon, delta, people=None):
         "sensitivity": noisy and not sampled,
         "float": any(part.known.is_noise() and not part.known.whole for part in parts),
     }
-    return found + [text for name, text in REMARKS.items() if applies[name]]
+    return texts + [text for name, text in REMARKS.items() if applies[name]]
 
 
 def call(question, parts, epsilon, delta):

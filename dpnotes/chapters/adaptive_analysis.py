@@ -30,6 +30,9 @@ def stability_for_error(tau: Positive, m: Counts, delta: OpenProbability) -> flo
     eta + (2 eta m + 1) sqrt(ln(2/delta)/(2m)) bounds |E q(S) - q(D)|, the mean over the coins, but
     for probability delta over the rows, if the choice is eta-TV-stable (S-generalization,
     S-sigma-tv, S-adaptive-dp). ValueError unless tau exceeds the root, the error of a fixed query.
+
+    >>> round(adaptive_analysis.stability_for_error(0.1, m=10_000, delta=0.05), 6)
+    0.000317
     """
     luck = _luck(m, delta)
     if not (tau > luck).all():
@@ -46,6 +49,9 @@ def sample_size_for_error(
 
     `rate`: k/(sqrt(2 pi) sigma) for k Gaussian answers added up (S-m-tv), sqrt(k) for k if they are
     composed exactly, sqrt(k)/(2b) for k Laplace answers of scale b (S-adaptive-dp).
+
+    >>> adaptive_analysis.sample_size_for_error(0.1, rate=10.0, delta=0.05)
+    81540.0
     """
     slope = _luck(1, delta) * (1 + 2 * rate)
     root = 2 * tau / (slope + np.sqrt(slope**2 + 4 * rate * tau))  # 1/sqrt(m)
@@ -59,6 +65,9 @@ def vote_bias(m: Many, sigma: NonnegativeNumber = 0.0) -> float:
     The vote is the sign of the answer's excess over 1/2, on m rows of pure noise, with Gaussian
     noise `sigma` (0: none) on the answer. It is close to sqrt(2/(pi m (1 + 4 m sigma^2)))
     (adaptive-analysis-vote).
+
+    >>> round(adaptive_analysis.vote_bias(100), 4)
+    0.0796
     """
     from scipy.stats import binom  # longer to import than all of dpnotes
 
@@ -74,6 +83,9 @@ def vote_accuracy(m: Many, k: Counts, sigma: NonnegativeNumber = 0.0) -> float |
     """Expected accuracy, on the m holdout rows, of the vote of k features of pure noise: exact.
 
     Ties count one half. The true accuracy is 1/2 (adaptive-analysis-vote).
+
+    >>> round(adaptive_analysis.vote_accuracy(100, k=50), 4)
+    0.7126
     """
     from scipy.stats import binom
 
@@ -98,13 +110,17 @@ def noise_analyst(
     shares of agreement on each sample, arrays (repetitions, block), and returns what the analyst is
     told. `weigh` turns that into votes (default: the sign of the excess over 1/2; NaN is no vote).
     Returns accuracies (samples, repetitions, len(asked)) after `asked` features. Ties count half.
+
+    >>> rng = np.random.default_rng(1)
+    >>> adaptive_analysis.noise_analyst((100,), (1, 50), answer=lambda shares: shares, rng=rng)
+    array([[[0.52, 0.68]]])
     """
     if (np.diff(asked) <= 0).any():
         raise refusal("asked", asked, "increasing")
     weigh = weigh or (lambda told: np.where(told >= 0.5, 1.0, np.sign(told - 0.5)))
     worlds = repetitions
     votes = [np.zeros((worlds, m, 1), np.float32) for m in sizes]
-    found = np.empty((len(sizes), worlds, len(asked)))
+    accuracies = np.empty((len(sizes), worlds, len(asked)))
     block = 1 + 2_000_000 // (worlds * max(sizes))  # what is in memory at a time
     for i, (start, stop) in enumerate(zip(np.r_[0, asked], asked, strict=False)):
         for done in range(start, stop, block):
@@ -113,8 +129,8 @@ def noise_analyst(
             weights = np.nan_to_num(weights)
             for total, coins in zip(votes, agree, strict=True):
                 total += 2 * matrix_product(coins, weights) - weights.sum(1, keepdims=True)
-        found[..., i] = [((v > 0).mean(1) + (v == 0).mean(1) / 2)[:, 0] for v in votes]
-    return found
+        accuracies[..., i] = [((v > 0).mean(1) + (v == 0).mean(1) / 2)[:, 0] for v in votes]
+    return accuracies
 
 
 class Thresholdout(Unique):
@@ -125,6 +141,10 @@ class Thresholdout(Unique):
     is the training value. With the budget gone it is NaN. On m holdout rows a run is
     2 budget/(scale m)-DP (adaptive-analysis-thresholdout). Keeps `repetitions` runs at once; `left`
     is their budgets. Threads that ask are answered one after the other.
+
+    >>> oracle = adaptive_analysis.Thresholdout(0.1, 0.01, budget=1, rng=np.random.default_rng(1))
+    >>> oracle.answer([[0.5, 0.9, 0.5]], [[0.5, 0.5, 0.5]]).round(2)
+    array([[0.5, 0.5, nan]])
     """
 
     @checked

@@ -19,6 +19,9 @@ def privacy_loss_tail(p: Laws, q: Laws, epsilon: Real) -> float | Array:
 
     If it and its mirror image are at most delta, the pair is (epsilon, delta)-indistinguishable
     (T-1, U-lemma-1, T-6).
+
+    >>> approximate_dp.privacy_loss_tail([0.75, 0.25], [0.25, 0.75], epsilon=1.0)
+    0.75
     """
     p, q = _same_outcomes(p, q)
     epsilon, _ = _with_outcome_axis(epsilon, p)
@@ -33,6 +36,9 @@ def conditioning_events(
 
     e <= e^epsilon f and f <= e^epsilon e at every outcome. Both have the same mass: the largest
     possible, or 1 - delta if `delta` is given. P(E | X = y) = e(y)/p(y).
+
+    >>> approximate_dp.conditioning_events([0.6, 0.4], [0.4, 0.6], 0.0)[0].round(4)
+    array([0.4, 0.4])
     """
     p, q = _same_outcomes(p, q)
     epsilon, _ = _with_outcome_axis(epsilon, p)
@@ -65,6 +71,9 @@ def threshold_delta(threshold: Counts, epsilon: Positive = 1.0, keys: Count = 1)
     A person has at most `keys` keys and is counted once for each; add/remove. The noise is discrete
     Laplace, P(z) proportional to exp(-epsilon |z| / keys). The delta is exact for this epsilon:
     1 - (1 - P(1 + Z >= threshold))^keys (X-unknown-keys).
+
+    >>> round(approximate_dp.threshold_delta(20, epsilon=1.0), 12)
+    4.096e-09
     """
     step = epsilon / keys
     shown = np.exp(-step * (threshold - 1)) / (1 + np.exp(-step))

@@ -34,6 +34,9 @@ def adaptive_law(*kernels: Laws) -> Array:
 
     `kernels[i]`: the law of round i along its last axis, for all outputs of the rounds before it.
     A one-dimensional kernel is a round that does not depend on them (T-def-independent).
+
+    >>> composition.adaptive_law([0.5, 0.5], [[1, 0], [0.5, 0.5]]).tolist()
+    [[0.5, 0.0], [0.25, 0.25]]
     """
     joint = np.ones(())
     for kernel in kernels:
@@ -46,6 +49,9 @@ def kl_from_pure(epsilon: Nonnegative) -> float | Array:
     """Largest KL divergence of an epsilon-indistinguishable pair: epsilon tanh(epsilon/2).
 
     Randomized response attains it (U-kl-tight).
+
+    >>> round(composition.kl_from_pure(1.0), 4)
+    0.4621
     """
     return epsilon * np.tanh(epsilon / 2)
 
@@ -55,6 +61,9 @@ def kl_from_pure_exponential(epsilon: Nonnegative) -> float | Array:
     """Bound on the same KL divergence: epsilon (e^epsilon - 1) (F-3.18); inf beyond the floats.
 
     It bounds KL(p||q) + KL(q||p) too (T-11).
+
+    >>> round(composition.kl_from_pure_exponential(1.0), 4)
+    1.7183
     """
     with np.errstate(over="ignore"):
         return epsilon * np.expm1(epsilon)
@@ -62,7 +71,11 @@ def kl_from_pure_exponential(epsilon: Nonnegative) -> float | Array:
 
 @checked
 def kl_from_pure_piecewise(epsilon: Nonnegative) -> float | Array:
-    """Bound on the same KL divergence: the lesser of epsilon (e^epsilon - 1) and epsilon (T-12)."""
+    """Bound on the same KL divergence: the lesser of epsilon (e^epsilon - 1) and epsilon (T-12).
+
+    >>> composition.kl_from_pure_piecewise(1.0)
+    1.0
+    """
     return epsilon * np.expm1(np.minimum(epsilon, np.log(2)))
 
 
@@ -92,6 +105,9 @@ def advanced_azuma(
     """The same by Azuma: k a + (epsilon + a) sqrt(2k ln(1/delta_prime)), a = mean(epsilon).
 
     (T-16, T-18.) `advanced` holds under the same hypotheses and is smaller.
+
+    >>> round(composition.advanced_azuma(0.1, 100, 1e-6), 4)
+    6.8611
     """
     a = mean(epsilon)
     return k * a + (epsilon + a) * np.sqrt(-2 * k * np.log(delta_prime))
@@ -130,7 +146,11 @@ def per_query_epsilon(
 @checked
 def round_epsilon(epsilon: PositiveNumber, count: Count, delta: ProbabilityNumber) -> float:
     """Budget of one of so many rounds that are (epsilon, delta)-DP together: by basic composition,
-    or by advanced composition where delta > 0 and that gives more."""
+    or by advanced composition where delta > 0 and that gives more.
+
+    >>> round(composition.round_epsilon(1.0, count=100, delta=1e-6), 4)
+    0.0187
+    """
     by_advanced = per_query_epsilon(epsilon, count, delta) if delta else 0.0
     return max(epsilon / count, float(by_advanced))
 
@@ -187,6 +207,9 @@ def simulating_kernel(
     """Row-stochastic matrix K with P K = p and Q K = q, (P, Q) the `dominating_pair` (X-optimal).
 
     `p`, `q` are finite (epsilon, delta)-indistinguishable laws; ValueError if they are not.
+
+    >>> composition.simulating_kernel([0.5, 0.5], [0.25, 0.75], np.log(3))[1:3].round(4).tolist()
+    [[0.625, 0.375], [0.125, 0.875]]
     """
     e, f = conditioning_events(p, q, epsilon, delta)
     rows = np.empty((4, e.size))
@@ -210,6 +233,9 @@ def optimal_delta(
 
     1 - (1-delta)^k (1 - sum_i C(k,i) (e^(i eps) - e^(target + (k-i) eps))_+ / (1+e^eps)^k),
     attained by `dominating_pair`.
+
+    >>> round(composition.optimal_delta(0.1, 100, target_epsilon=4.0), 8)
+    3.422e-05
     """
     coins, log_kept = randomized_response(epsilon).compose(k), _log_kept(delta, k)
     with np.errstate(divide="ignore"):
@@ -230,8 +256,8 @@ def optimal(
     coins, kept = randomized_response(epsilon).compose(k), _log_kept(delta, k)
     with np.errstate(divide="ignore"):  # ln(1 - target_delta) - k ln(1-delta), <= 0 if feasible
         room = np.where(target_delta == 1, -np.inf, np.log1p(-target_delta) - max(kept, -1e300))
-    found = np.asarray(coins.epsilon(-np.expm1(np.minimum(room, 0.0))))
-    return np.where(room > 0, np.inf, found)
+    epsilons = np.asarray(coins.epsilon(-np.expm1(np.minimum(room, 0.0))))
+    return np.where(room > 0, np.inf, epsilons)
 
 
 def _log_kept(delta, k):

@@ -20,6 +20,9 @@ def laplace_reaches(output: Real, value: RealNumber, scale: PositiveNumber = 1.0
     or minus scale ln(j 2^-53) for a whole number j from 1 to 2^53. All j whose exact logarithm is
     near are tried, with the C library's log, as NumPy does. Not every j occurs: False is certain,
     True may be wrong (X-impossible).
+
+    >>> floating_point.laplace_reaches([np.random.default_rng(1).laplace(), 20.0], value=0.0)
+    array([ True, False])
     """
     output = np.atleast_1d(output)
     noise = output - value

@@ -22,7 +22,11 @@ _HALF_LOG_TWO_PI = 0.5 * np.log(2 * np.pi)
 
 @checked
 def loss_tail(sigma: Positive, epsilon: Real, sensitivity: Positive = 1.0) -> float | Array:
-    """P(L > epsilon) for the worst neighbours, any real epsilon: Q(epsilon/mu - mu/2) (T-9)."""
+    """P(L > epsilon) for the worst neighbours, any real epsilon: Q(epsilon/mu - mu/2) (T-9).
+
+    >>> gaussian.loss_tail(sigma=1.0, epsilon=0.5)
+    0.5
+    """
     mu = _mu(sigma, sensitivity)
     return ndtr(mu / 2 - epsilon / mu)
 
@@ -75,7 +79,11 @@ def gaussian_sigma(
 def sigma_tail(
     epsilon: Positive, delta: OpenProbability, sensitivity: Positive = 1.0
 ) -> float | Array:
-    """The least sigma with P(L > epsilon) <= delta: all that a tail bound (T-1) can ever give."""
+    """The least sigma with P(L > epsilon) <= delta: all that a tail bound (T-1) can ever give.
+
+    >>> round(gaussian.sigma_tail(epsilon=1.0, delta=1e-5), 4)
+    4.3791
+    """
     return sensitivity * _least_sigma(-ndtri(delta), epsilon)
 
 
@@ -87,6 +95,9 @@ def sigma_classical(
 
     Refuses epsilon > 2 ln(5/2) (CLASSICAL_LIMIT), up to where it is proved for every delta in
     (0, 1]: at epsilon = 10 it gives too little noise.
+
+    >>> round(gaussian.sigma_classical(epsilon=1.0, delta=1e-5), 4)
+    4.8448
     """
     if (epsilon > CLASSICAL_LIMIT).any():
         raise refusal("epsilon", epsilon, f"at most 2 ln(5/2) = {CLASSICAL_LIMIT:.4f}...")

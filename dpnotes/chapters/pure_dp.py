@@ -15,6 +15,9 @@ def randomized_response_error(epsilon: Positive = 1.0, respondents: Count = 1) -
     """Standard deviation of the randomized-response estimate of a proportion, over the coins.
 
     1/(2 sinh(epsilon/2) sqrt(respondents)), whatever the proportion is (F-randomized-response).
+
+    >>> round(pure_dp.randomized_response_error(epsilon=1.0, respondents=100), 4)
+    0.096
     """
     half = epsilon / 2
     with np.errstate(under="ignore"):
@@ -27,6 +30,9 @@ def many_answers(choices: Few, epsilon: PositiveNumber = 1.0) -> Array:
     """The law of randomized response with this many answers: row the truth, column what is said.
 
     e^epsilon/(e^epsilon + choices - 1) for the truth, the rest in equal parts (X-many-answers).
+
+    >>> pure_dp.many_answers(3, epsilon=np.log(2))[0].round(4)
+    array([0.5 , 0.25, 0.25])
     """
     lie = np.exp(-epsilon) / (1 + (choices - 1) * np.exp(-epsilon))
     return np.where(np.eye(choices, dtype=bool), 1 - (choices - 1) * lie, lie)
@@ -40,6 +46,9 @@ def many_answers_error(
 
     sqrt of ((k-1) e^epsilon share + (e^epsilon + k - 2)(1 - share)) / (n (e^epsilon - 1)^2), for k
     answers and n respondents (X-many-answers).
+
+    >>> round(pure_dp.many_answers_error(0.5, 2, epsilon=1.0, respondents=100), 4)
+    0.096
     """
     small = np.exp(-epsilon)
     told = (choices - 1) * share + (1 + (choices - 2) * small) * (1 - share)

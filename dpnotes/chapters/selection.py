@@ -55,7 +55,11 @@ def exponential(
 def exponential_law(
     utility: Scores, sensitivity: PositiveNumber = 1.0, epsilon: PositiveNumber = 1.0
 ) -> Array:
-    """Probabilities of the indices of `exponential`, in the shape of `utility`."""
+    """Probabilities of the indices of `exponential`, in the shape of `utility`.
+
+    >>> selection.exponential_law([1, 0], epsilon=2 * np.log(3)).round(4)
+    array([0.75, 0.25])
+    """
     return softmax(_gaps(utility, 2 * sensitivity / epsilon), axis=-1)
 
 
@@ -67,6 +71,9 @@ def noisy_max(
 
     (s/scale)-DP for scores of spread s (F-3.9). `noise`: "laplace", "exponential" (the law of
     `permute_and_flip`) or "gumbel" (the law of `exponential`).
+
+    >>> selection.noisy_max([10, 8, 3], scale=1.0, rng=np.random.default_rng(1))
+    1
     """
     gaps = _gaps(scores, scale)
     draw = getattr(rng, noise)
@@ -79,6 +86,9 @@ def noisy_max_law(scores: Scores, *, scale: PositiveNumber, noise: Noise = "lapl
 
     A softmax for Gumbel noise, else quadrature to near machine precision, for candidates up to
     MOST_CANDIDATES.
+
+    >>> selection.noisy_max_law([1, 0], scale=1.0).round(4)
+    array([0.7241, 0.2759])
     """
     gaps = _gaps(scores, scale)
     rule = {"laplace": _laplace_law, "exponential": _flip_law, "gumbel": softmax}
@@ -98,6 +108,9 @@ def permute_and_flip(
     g = utility[r] - max utility. The same epsilon as `exponential`; for one choice its expected
     utility is never lower. Over many choices `exponential` can cost less: its losses lie in one
     interval of length epsilon, these do not (X-permute-and-flip; McKenna and Sheldon 2020).
+
+    >>> selection.permute_and_flip([10, 8, 3], rng=np.random.default_rng(1))
+    0
     """
     gaps = _gaps(utility, 2 * sensitivity / epsilon)
     heads = np.log1p(-rng.random(gaps.shape)) <= gaps  # always where gaps = 0
@@ -108,7 +121,11 @@ def permute_and_flip(
 def permute_and_flip_law(
     utility: Scores, sensitivity: PositiveNumber = 1.0, epsilon: PositiveNumber = 1.0
 ) -> Array:
-    """Probabilities of the indices of `permute_and_flip`, in the shape of `utility`."""
+    """Probabilities of the indices of `permute_and_flip`, in the shape of `utility`.
+
+    >>> selection.permute_and_flip_law([1, 0], epsilon=2 * np.log(2)).round(4)
+    array([0.75, 0.25])
+    """
     gaps = _gaps(utility, 2 * sensitivity / epsilon)
     return np.apply_along_axis(_flip_law, -1, gaps)
 
@@ -122,6 +139,10 @@ def private_median(
     X-private-median: the exponential mechanism with utility -|#{x_i <= t} - n/2|, of sensitivity 1
     under replace. Its density is constant between neighbouring data, so many equal values do not
     attract it. Values outside are clipped; NaN counts as `lower`, since a refusal would reveal it.
+
+    >>> values, rng = [1, 2, 3, 4, 99], np.random.default_rng(1)
+    >>> round(selection.private_median(values, epsilon=9.0, lower=0.0, upper=10.0, rng=rng), 4)
+    2.8277
     """
     if not lower < upper:
         raise refusal("upper", upper, "a number above lower")
@@ -142,6 +163,9 @@ def small_db(
     """Weights over the universe, summing to 1, of a synthetic database of `rows` rows (U-smalldb).
 
     epsilon-DP under replace. `histogram`: counts (|X|,); `queries`: (k, |X|), entries in [0, 1].
+
+    >>> selection.small_db([3, 1], [[1, 0]], 4, epsilon=20.0, rng=np.random.default_rng(1))
+    array([0.75, 0.25])
     """
     databases, law = small_db_law(histogram, queries, rows, epsilon=epsilon)
     return databases[rng.choice(len(law), p=law)]
@@ -155,6 +179,9 @@ def small_db_law(
 
     The exponential mechanism with utility - max over queries of the error, of sensitivity 1/n.
     N |X| is at most 1e7.
+
+    >>> selection.small_db_law([3, 1], [[1, 0]], 2, epsilon=2.0)[1].round(4)
+    array([0.0634, 0.4683, 0.4683])
     """
     if (histogram < 0).any() or (histogram % 1 != 0).any() or not 1 <= histogram.sum() < 2**53:
         raise ValueError("histogram must hold whole numbers >= 0 and some row")
@@ -184,6 +211,9 @@ def small_db_accuracy(
 
     sqrt(ln(queries)/rows) + 2/(epsilon n) (ln N + ln(1/beta)), N = C(universe + rows - 1, rows) the
     number of databases, n rows in the data.
+
+    >>> round(selection.small_db_accuracy(0.05, n=100_000, universe=10, queries=100, rows=500), 4)
+    0.0969
     """
     databases = log_binomial(universe + rows - 1, rows)
     choosing = (databases - np.log(beta)) * (2 / (n * epsilon))

@@ -65,6 +65,9 @@ def minibatch_epsilon(
 
     (e^eps - 1) sqrt(2 k r ln(1/delta')) + k r (e^eps - 1)^2/2 with k passes (T-19-minibatch). With
     (epsilon, delta)-DP steps it holds at k delta + delta'.
+
+    >>> round(subsampling.minibatch_epsilon(0.1, rate=0.01, passes=10, delta_prime=1e-6), 4)
+    0.1754
     """
     volume = rate * passes
     log_inverse = -np.log(delta_prime)
@@ -75,7 +78,12 @@ def minibatch_epsilon(
 
 @checked
 def poisson_subsample_law(mechanism: Function, data: Rows, rate: ProbabilityNumber) -> Array:
-    """The law of mechanism(random part of the rows), each row in it independently with `rate`."""
+    """The law of mechanism(random part of the rows), each row in it independently with `rate`.
+
+    >>> mechanism = lambda rows: [1 - len(rows) / 4, len(rows) / 4]
+    >>> subsampling.poisson_subsample_law(mechanism, data=[1, 2], rate=0.5)
+    array([0.75, 0.25])
+    """
     total: Any = 0.0
     for taken in product((0, 1), repeat=len(data)):
         weight = rate ** sum(taken) * (1 - rate) ** (len(data) - sum(taken))
@@ -92,6 +100,9 @@ def substitution_pair(epsilon: PositiveNumber, rate: ProbabilityNumber) -> tuple
     them are epsilon-indistinguishable. Returns r A + (1-r) R and r B + (1-r) R. Over many rounds
     this pair needs more epsilon than a sampled leaky coin if delta is large. It needs less if delta
     is tiny.
+
+    >>> subsampling.substitution_pair(np.log(2), rate=0.5)[0].round(4)
+    array([0.375, 0.25 , 0.375])
     """
     up, down = np.exp(min(epsilon, 700.0)), np.exp(-epsilon)
     w = -np.expm1(-epsilon) / (up + 1 - 2 * down)
@@ -109,6 +120,9 @@ def subsampled_dominating_pair(
     Its hockey-stick curve is rate * delta(ln(1 + (e^t - 1)/rate)) in both directions, delta() that
     of the leaky coin; so it bounds every composition of such rounds (X-subsampled-pair). Losses:
     inf, e', 0, -e', -inf with e' the amplified epsilon.
+
+    >>> subsampling.subsampled_dominating_pair(np.log(3), rate=0.5)[0].round(4)
+    array([0.  , 0.5 , 0.25, 0.25, 0.  ])
     """
     p, _ = dominating_pair(epsilon, delta)
     _bound, leak = amplification(epsilon, rate, delta)
@@ -127,10 +141,10 @@ def _labels(name, value):
 
 def _codes(name, value):
     """A list of whole numbers; an empty one has none of another kind."""
-    found = _labels(name, value)
-    if found.size and found.dtype.kind not in "iu":
+    labels = _labels(name, value)
+    if labels.size and labels.dtype.kind not in "iu":
         raise ValueError(f"{name} must hold whole numbers")
-    return found.astype(int)
+    return labels.astype(int)
 
 
 Gradients = Annotated[ArrayLike, lambda name, value: array(name, value, 1, 2, 3, 4, 5)]
@@ -143,6 +157,10 @@ class DPSGDRun:
     """What a run publishes, and what that costs.
 
     ``theta``: the last iterate. ``loss``: the `PrivacyLoss` of the whole run, add/remove.
+
+    >>> run = subsampling.DPSGDRun(theta=np.zeros(2), loss=dp.gaussian(1.0))
+    >>> round(run.loss.delta(1.0), 4)
+    0.1269
     """
 
     theta: np.ndarray
@@ -169,6 +187,9 @@ def clipped_sum(gradients: Gradients, clip: PositiveNumber) -> Array:
 
     A gradient may be a number or have up to four axes; its norm is taken over all entries. One row
     moves the sum by at most `clip` if it is added or removed, by at most 2 clip if replaced.
+
+    >>> subsampling.clipped_sum([[3.0, 4.0], [0.0, 0.5]], clip=1.0)
+    array([0.6, 1.3])
     """
     norms = np.linalg.norm(gradients.reshape(len(gradients), prod(gradients.shape[1:])), axis=1)
     return np.tensordot(clip / np.maximum(norms, clip), gradients, axes=1)
@@ -179,6 +200,9 @@ def softmax_clipped_sum(theta: Matrix, x: Matrix, y: Codes, clip: PositiveNumber
     """Clipped gradients of softmax regression, summed: theta (d, classes), x (b, d), y in 0, 1, ...
 
     The gradient of one example is x (p - e_y)^T, of norm ||x|| ||p - e_y||: it need not be formed.
+
+    >>> subsampling.softmax_clipped_sum([[0.0, 0.0]], [[0.5], [9.0]], [0, 1], clip=1.0).round(4)
+    array([[ 0.4571, -0.4571]])
     """
     _same_columns(x, theta)
     slope = softmax(matrix_product(x, theta), axis=1)
@@ -190,7 +214,11 @@ def softmax_clipped_sum(theta: Matrix, x: Matrix, y: Codes, clip: PositiveNumber
 
 @checked
 def logistic_clipped_sum(theta: Vector, x: Matrix, y: Vector, clip: PositiveNumber) -> Array:
-    """Clipped gradients of logistic regression, summed: theta (d,), x (b, d), y -1 or +1."""
+    """Clipped gradients of logistic regression, summed: theta (d,), x (b, d), y -1 or +1.
+
+    >>> subsampling.logistic_clipped_sum([0.0, 0.0], [[0.5, 0.0], [0.0, 9.0]], [1, -1], clip=1.0)
+    array([-0.25,  1.  ])
+    """
     _same_columns(x, theta)
     if y.shape != (len(x),) or not (np.abs(y) == 1).all():
         raise ValueError("y must hold -1 and +1 only")
@@ -233,6 +261,12 @@ def dp_sgd(
     on who is in the data. `gradient_sum(theta, x, y, clip)` must move by at most `clip` (l2) when a
     row is added or removed. Data that cannot be read raise an error, which is seen: check their
     form row by row before.
+
+    >>> public = {"rate": 0.5, "sigma": 2.0, "steps": 5, "batch_size": 1, "learning_rate": 0.1}
+    >>> rng = np.random.default_rng(1)
+    >>> run = subsampling.dp_sgd(np.eye(2), [0, 1], np.zeros((2, 2)), **public, rng=rng)
+    >>> run.theta.shape, round(run.loss.epsilon(1e-5), 4)
+    ((2, 2), 2.8078)
     """
     if y.shape != (len(x),):
         raise ValueError(f"y must be one number a row of x, got shape {y.shape}")

@@ -24,6 +24,9 @@ def chernoff(t: Real, log_mgf: Function, limit: NonnegativeOrInfNumber = math.in
     `log_mgf` takes one float lam and returns ln E exp(lam X), finite for lam < `limit`. The search
     over lam is numerical; whatever lam it ends at gives a valid bound. Its rounding error is added
     (4 ulp of the two terms).
+
+    >>> round(tail_bounds.chernoff(3.0, lambda lam: lam**2 / 2), 4)
+    0.0111
     """
     exponents = [_legendre(log_mgf, value, limit) for value in np.ravel(t).tolist()]
     return _probability(np.reshape(exponents, np.shape(t)))
@@ -53,10 +56,10 @@ def _legendre(log_mgf, t, limit):
         lam /= 2
     low, high = lam / 2, farther(lam)
     with np.errstate(over="ignore", invalid="ignore"):  # warnings of SciPy's parabola step
-        found = optimize().minimize_scalar(
+        minimum = optimize().minimize_scalar(
             exponent, bounds=(low, high), method="bounded", options={"xatol": 1e-9 * (high - low)}
         )
-    return min(found.fun, exponent(lam))
+    return min(minimum.fun, exponent(lam))
 
 
 @checked
@@ -64,6 +67,9 @@ def chernoff_kl(t: Probability, n: Positive, mu: Probability) -> float | Array:
     """P(S >= t) <= exp(-n kl(t, mu)) for t >= mu, and P(S <= t) <= the same for t <= mu.
 
     S is the mean of n independent [0,1] terms, mu its expectation (F-chernoff-additive, sharp).
+
+    >>> round(tail_bounds.chernoff_kl(0.6, n=100, mu=0.5), 4)
+    0.1335
     """
     # two terms >= 0 that keep their precision at t near mu
     return _probability(-n * (_excess(t, mu, t - mu) + _excess(1 - t, 1 - mu, mu - t)))

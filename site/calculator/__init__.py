@@ -48,9 +48,9 @@ def query_of(address):
 
 def known_answer(address):
     """All that the page shows of a run."""
-    found = calculator.answer(query_of(address))
-    run = {"parts": found["parts"], "delta": found["delta"]}
-    return {**found, "rows": calculator.rows(run), "curve": calculator.curve(run)}
+    answer = calculator.answer(query_of(address))
+    run = {"parts": answer["parts"], "delta": answer["delta"]}
+    return {**answer, "rows": calculator.rows(run), "curve": calculator.curve(run)}
 
 
 def option(name, known):
@@ -69,8 +69,8 @@ class Calculator(SphinxDirective):
         known = {address: known_answer(address) for address in USUAL}
         usual = (
             f'<li><a href="{html.escape(address)}">{USUAL[address]}</a>:'
-            f" {'ε' if found['name'] == 'epsilon' else 'σ'} = {found['shown']}</li>\n"
-            for address, found in known.items()
+            f" {'ε' if answer['name'] == 'epsilon' else 'σ'} = {answer['shown']}</li>\n"
+            for address, answer in known.items()
         )
         offered = (option(name, one) for name, one in MECHANISMS.items() if one.form)
         form = (HERE / "form.html").read_text(encoding="utf-8")

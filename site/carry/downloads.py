@@ -32,7 +32,8 @@ def without_widgets(text):
 
 
 def as_notebook(text):
-    """A page's text as a notebook, without widgets."""
+    """A page's text as a notebook, without widgets; solutions fold in JupyterLab too."""
+    text = re.sub(r"(\{solution-start\} .*\n)", r"\1:class: dropdown\n", text)
     notebook = jupytext.reads(without_widgets(text), fmt="md:myst")
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number}"  # jupytext draws them at random

@@ -124,9 +124,9 @@ def first_pages(path, chapters):
     """Key of each chapter -> number of the page on which it begins."""
     reader = pypdf.PdfReader(path)
     places = reader.named_destinations
-    found = {key.lstrip("/"): place for key, place in places.items()}
-    keys = [page.key for page in chapters if page.key in found]
-    return {key: reader.get_destination_page_number(found[key]) + 1 for key in keys}
+    destinations = {key.lstrip("/"): place for key, place in places.items()}
+    keys = [page.key for page in chapters if page.key in destinations]
+    return {key: reader.get_destination_page_number(destinations[key]) + 1 for key in keys}
 
 
 def lay_out(browser, source):

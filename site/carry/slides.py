@@ -59,19 +59,19 @@ def slides_of(page, opening=None):
         opening = next((block for _, block in flow if block.tag == "p"), None)
     parts = [E.p({"class": "part"}, page.part), E.h1(page.title)]
     parts += [copy.deepcopy(opening)] if opening is not None else []
-    found = [Slide("", parts, "title")]
+    slides = [Slide("", parts, "title")]
     for place, (heading, block) in enumerate(flow):
         if "proof" in block.classes:
-            found += statement(heading, block, following_proof(flow, place))
+            slides += statement(heading, block, following_proof(flow, place))
         elif "exercise" in block.classes:
-            found += statement(heading, block, following_proof(flow, place), "exercise")
+            slides += statement(heading, block, following_proof(flow, place), "exercise")
         elif "cell" in block.classes:
-            found += cell(heading, block, sentence_beside(flow, place))
+            slides += cell(heading, block, sentence_beside(flow, place))
         elif "dpn-slider" in block.classes:
-            found.append(Slide(heading, [copy.deepcopy(block)], "figure"))
+            slides.append(Slide(heading, [copy.deepcopy(block)], "figure"))
         elif "pst-scrollable-table-container" in block.classes and fits(block):
-            found.append(Slide(heading, [copy.deepcopy(block)], "table"))
-    return found
+            slides.append(Slide(heading, [copy.deepcopy(block)], "table"))
+    return slides
 
 
 def of_date(date, pages, begun=frozenset()):
@@ -79,7 +79,7 @@ def of_date(date, pages, begun=frozenset()):
 
     The pages that are `begun` have shown their question at an earlier date.
     """
-    found = []
+    slides = []
     for name in [name for name in date["show"] if name in pages]:
         page = replace(pages[name], article=copy.deepcopy(pages[name].article))
         for section in page.article.xpath(".//section[h2]"):
@@ -92,8 +92,8 @@ def of_date(date, pages, begun=frozenset()):
         for section in page.article.xpath(f".//section[{has_class('second-reading')}][h3]"):
             section.drop_tree()
         now = E.ul(*(E.li(title) for title in date["show"][name]))
-        found += slides_of(page, now if name in begun else None)
-    return found
+        slides += slides_of(page, now if name in begun else None)
+    return slides
 
 
 def title_of(section):
@@ -108,12 +108,12 @@ def fits(table):
 
 def following_proof(flow, place):
     """The folded blocks right after a statement: its proofs, or the hint of an exercise."""
-    found = []
+    proofs = []
     for _, block in flow[place + 1 :]:
         if block.tag != "details" or "solution" in block.classes or "question" in block.classes:
             break
-        found.append(copy.deepcopy(block))
-    return found
+        proofs.append(copy.deepcopy(block))
+    return proofs
 
 
 def statement(heading, block, proof, kind="statement"):
@@ -127,7 +127,7 @@ def statement(heading, block, proof, kind="statement"):
             pages.append([])
         pages[-1].append(child)
     title = block.find("./p")
-    found = []
+    slides = []
     for number, content in enumerate(pages):
         shell = html.Element("div", {"class": block.get("class")})
         if not number and block.get("id"):
@@ -138,8 +138,8 @@ def statement(heading, block, proof, kind="statement"):
         if number:
             head.append(E.span(" continued"))
         shell.extend(content)
-        found.append(Slide(heading, [shell], kind, proof))
-    return found
+        slides.append(Slide(heading, [shell], kind, proof))
+    return slides
 
 
 def lines(element):

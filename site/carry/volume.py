@@ -48,8 +48,8 @@ class Chapter:
     @property
     def number(self):
         """The chapter's number as text; empty if it has none."""
-        found = re.match(r"(\d+)\. ", self.title)
-        return found[1] if found else ""
+        match = re.match(r"(\d+)\. ", self.title)
+        return match[1] if match else ""
 
 
 def text_of(element):
@@ -67,7 +67,7 @@ def contents(site):
     start = (site / "index.html").read_text(encoding="utf-8")
     moved = re.search(r'url=([^"]+)"', start)
     first = site / (moved[1] if moved else "index.html")
-    found, part = [("", first)], ""
+    pages, part = [("", first)], ""
     for item in (
         html.parse(str(first))
         .getroot()
@@ -76,8 +76,8 @@ def contents(site):
         if item.tag != "a":
             part = text_of(item)
         elif not urlsplit(item.get("href")).scheme and item.get("href") != "#":
-            found.append((part, (first.parent / item.get("href")).resolve()))
-    return found
+            pages.append((part, (first.parent / item.get("href")).resolve()))
+    return pages
 
 
 def book_title(site):

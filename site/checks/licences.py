@@ -47,8 +47,8 @@ def owner_of(path):
 
 def paths_of(site):
     """Paths of all files of the site, from its root."""
-    found = (path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file())
-    return sorted(found)
+    paths = (path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file())
+    return sorted(paths)
 
 
 def unowned(site):
@@ -70,10 +70,10 @@ def texts(owner, root=ROOT):
     if not owner.package:
         return []
     try:
-        found = [path for path in files(owner.package) or () if NAME.search(str(path))]
+        beside = [path for path in files(owner.package) or () if NAME.search(str(path))]
     except PackageNotFoundError:
-        found = []
-    own = [path for path in found if ".dist-info/" in str(path)]
+        beside = []
+    own = [path for path in beside if ".dist-info/" in str(path)]
     if not own:
         raise ValueError(f"{owner.package} brings no licence file: give its text another way")
     return [path.read_text(encoding="utf-8") for path in own]

@@ -13,7 +13,7 @@ LONGEST_CELL, MEDIAN_CELL, EXERCISES = 30, 4, 6
 TAGS = {"hide-input", "hide-output", "remove-input", "remove-output"}
 BLOCK = re.compile(r"^(`{3,}|:{3,})\{prf:(\w+)\}[^\n]*\n(.*?)^\1\s*$", re.M | re.S)
 PROOF = re.compile(
-    r"^(`{3,}|:{3,})\{admonition\} *([^\n]*\bproof\b[^\n]*)\n(.*?)^\1\s*$", re.M | re.S | re.I
+    r"^(`{3,}|:{3,})\{dropdown\} *([^\n]*\bproof\b[^\n]*)\n(.*?)^\1\s*$", re.M | re.S | re.I
 )
 IMPORT = re.compile(r"import |from \S+ import ")
 LABEL = re.compile(r"^:label:\s*(\S+)", re.M)
@@ -70,10 +70,10 @@ class Page:
 def long_cells(page):
     """A cell is read at a glance (imports aside); what is longer belongs into the package."""
     lengths = [len([x for x in code if not IMPORT.match(x)]) for _, code in page.cells()]
-    found = [f"a cell of {n} lines (at most {LONGEST_CELL})" for n in lengths if n > LONGEST_CELL]
+    faults = [f"a cell of {n} lines (at most {LONGEST_CELL})" for n in lengths if n > LONGEST_CELL]
     if len(lengths) >= 6 and median(lengths) > MEDIAN_CELL:
-        found.append(f"the median cell has {median(lengths)} lines (at most {MEDIAN_CELL})")
-    return found
+        faults.append(f"the median cell has {median(lengths)} lines (at most {MEDIAN_CELL})")
+    return faults
 
 
 def unknown_tags(page):
@@ -83,11 +83,11 @@ def unknown_tags(page):
 
 
 def unlabelled_claims(page):
-    """Every numbered statement can be referred to; proofs fold as admonitions."""
-    found = [f"a prf:{kind} without a label" for kind, label, _ in page.blocks() if not label]
+    """Every numbered statement can be referred to; proofs fold."""
+    faults = [f"a prf:{kind} without a label" for kind, label, _ in page.blocks() if not label]
     if "{prf:proof}" in page.text:
-        found.append("prf:proof cannot fold: use an admonition of class dropdown")
-    return found
+        faults.append("prf:proof cannot fold: use {dropdown} Proof")
+    return faults
 
 
 def strange_labels(page):
@@ -102,15 +102,15 @@ def strange_labels(page):
 
 def notation(page):
     """One notation in the whole book, the one that the page `notation` lists."""
-    found = [
+    faults = [
         f"{match[0]!r}: {rule}"
         for pattern, rule in OTHER_NOTATION.items()
         for match in re.finditer(pattern, page.text, re.I)
     ]
     for _, title, body in PROOF.findall(page.text):
         if "\\square" not in body.rstrip()[-300:]:
-            found.append(f"{title!r} does not end with \\square: ...{body.rstrip()[-60:]!r}")
-    return found
+            faults.append(f"{title!r} does not end with \\square: ...{body.rstrip()[-60:]!r}")
+    return faults
 
 
 def unused_labels(page, everywhere):
@@ -127,16 +127,16 @@ def unused_labels(page, everywhere):
 def unseeded_randomness(page):
     """The same page gives the same numbers: generators have seeds, global state is not used."""
     code = "\n".join(line for _, lines in page.cells() for line in lines)
-    found = []
+    faults = []
     if re.search(r"default_rng\(\s*\)", code):
-        found.append("a generator without a seed")
+        faults.append("a generator without a seed")
     if re.search(r"np\.random\.(?!default_rng|Generator)\w+", code):
-        found.append("numpy's global random state")
+        faults.append("numpy's global random state")
     if re.search(r"^\s*(import random\b|from random import)", code, re.M):
-        found.append("the module random")
+        faults.append("the module random")
     if re.search(r"\.rvs\((?![^)]*random_state)", code):
-        found.append("rvs without random_state")
-    return found
+        faults.append("rvs without random_state")
+    return faults
 
 
 def glue(page):
@@ -168,20 +168,19 @@ def typed_numbers(page):
 def sides(page):
     """Panels stand below each other on a phone: they are named by their titles."""
     text = PROOF.sub("", BLOCK.sub("", FENCED.sub("", page.text)))
-    return [f"{found!r} of what?" for found in re.findall(SIDE, text + code_of(page)[1], re.M)]
+    return [f"{said!r} of what?" for said in re.findall(SIDE, text + code_of(page)[1], re.M)]
 
 
 def exercises(page):
-    """Enough exercises, each with a folded solution."""
+    """Enough exercises, each with a solution."""
     asked = re.findall(
         r"^[`:]{3,}\{exercise(?:-start)?\}.*\n(?::.*\n)*?:label:\s*(\S+)", page.text, re.M
     )
-    solved = re.findall(r"^[`:]{3,}\{solution(?:-start)?\}\s*(\S+)\n((?::.*\n)*)", page.text, re.M)
-    found = [f"exercise {e!r} has no solution" for e in asked if e not in dict(solved)]
-    found += [f"solution of {e!r} is not folded" for e, o in solved if ":class: dropdown" not in o]
+    solved = re.findall(r"^```\{solution-start\} (\S+)$", page.text, re.M)
+    faults = [f"exercise {e!r} has no solution" for e in asked if e not in solved]
     if page.name in {c["chapter"] for c in ledger.claims()} and len(asked) < EXERCISES:
-        found.append(f"{len(asked)} exercises (at least {EXERCISES})")
-    return found
+        faults.append(f"{len(asked)} exercises (at least {EXERCISES})")
+    return faults
 
 
 RULES = (

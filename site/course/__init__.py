@@ -69,24 +69,24 @@ def minutes(doctree):
     for what a cell shows, six seconds for a line of code in view. Proofs are opened and read;
     what `UNCOUNTED` names is work, or left for later.
     """
-    found = [0.0, 0.0]
+    spent = [0.0, 0.0]
     stack = [(doctree, 0)]
     while stack:
         node, second = stack.pop()
         second = second or int(is_second(node))
         if isinstance(node, nodes.Text):
-            found[second] += WORD * len(node.astext().split())
+            spent[second] += WORD * len(node.astext().split())
         elif isinstance(node, nodes.math):
-            found[second] += SYMBOLS
+            spent[second] += SYMBOLS
         elif isinstance(node, nodes.math_block):
-            found[second] += FORMULA
+            spent[second] += FORMULA
         elif node.get("nb_element") == "cell_code":
-            found[second] += of_cell(node)
+            spent[second] += of_cell(node)
         elif isinstance(node, nodes.literal_block):
-            found[second] += LINE * len(node.astext().splitlines())
+            spent[second] += LINE * len(node.astext().splitlines())
         elif not (isinstance(node, SILENT) or is_uncounted(node)):
             stack += [(child, second) for child in node.children]
-    return tuple(round(number) for number in found)
+    return tuple(round(number) for number in spent)
 
 
 def is_uncounted(node):
@@ -143,12 +143,12 @@ def find_needs(env, docname, doctree):
     said, bold = paragraph(doctree, "You need")
     if said is None:
         return []
-    found = {}
+    pages = {}
     for part in said.children[said.index(bold) :]:
-        found |= dict.fromkeys(home(env, ref) for ref in part.findall(addnodes.pending_xref))
+        pages |= dict.fromkeys(home(env, ref) for ref in part.findall(addnodes.pending_xref))
         if isinstance(part, nodes.Text) and re.search(r"\.(\s|$)", part):
             break
-    return [page for page in found if page not in (None, docname)]
+    return [page for page in pages if page not in (None, docname)]
 
 
 @dataclass
@@ -172,15 +172,15 @@ class Chapter:
 def chapters(env):
     """Page -> chapter, in the book's order; to be asked when all pages are read."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    found = {}
+    facts = {}
     for part in toc.get("parts", []):  # a small book has none
         for page in (entry["file"] for entry in part["chapters"]):
             tree = env.get_doctree(page) if page in env.found_docs else None
             if tree is not None and paragraph(tree, "You will")[0]:
                 titles = [title_of(section) for section in tree.findall(nodes.section)]
                 needs = find_needs(env, page, tree)
-                found[page] = Chapter(part["caption"], minutes(tree), question(tree), needs, titles)
-    return found
+                facts[page] = Chapter(part["caption"], minutes(tree), question(tree), needs, titles)
+    return facts
 
 
 def link(app, here, page, text=None):
@@ -254,7 +254,7 @@ def draw_map(app, here):
 
 def draw_sources(app, here):
     """For each source the pages on which its claims stand, in the order of the source."""
-    found = nodes.definition_list()
+    documents = nodes.definition_list()
     for letter, source in ledger.sources().items():
         told = [claim for claim in ledger.finished_claims() if claim["id"][0] == letter]
         pages = dict.fromkeys(f"chapters/{c['page']}" for c in told)
@@ -263,8 +263,8 @@ def draw_sources(app, here):
         for number, page in enumerate(pages):
             way += [nodes.Text(" → " * bool(number)), link(app, here, page)]
         term = nodes.term(text=f"{source['title']} ({source['kind']})")
-        found += nodes.definition_list_item("", term, nodes.definition("", way))
-    return found
+        documents += nodes.definition_list_item("", term, nodes.definition("", way))
+    return documents
 
 
 def plan():

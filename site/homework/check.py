@@ -56,7 +56,7 @@ def run(above, last, printed, pictures):
         error = failed.pop(own, None) or execute(last, space)
     if error is None:
         return ""
-    message = explain(error, own, [*above, last])
+    message = explain_failed_check(error, own, [*above, last])
     message += "".join(f"; `{name}` returns nothing: did you forget `return`?" for name in empty)
     if isinstance(error, NameError):
         message += "".join(f"; the answer to {q} failed before: {e}" for q, e in failed.items())
@@ -79,7 +79,7 @@ def execute(cell, space):
     return None
 
 
-def explain(error, own, cells):
+def explain_failed_check(error, own, cells):
     """The message of the test that fails, or where the student's own code does."""
     answers = {f"<{cell['id']}>": cell["id"] for cell in cells if cell["kind"] in ANSWERS}
     if isinstance(error, SyntaxError) and error.filename in answers:
@@ -128,22 +128,22 @@ def parsed(cell):
 def names(cell):
     """What a cell defines, and all names in it."""
     tree = parsed(cell)
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     defined = {n.name for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
-    return defined | {n.id for n in found if isinstance(n.ctx, ast.Store)}, {n.id for n in found}
+    return defined | {n.id for n in nodes if isinstance(n.ctx, ast.Store)}, {n.id for n in nodes}
 
 
 def needs(above, last):
     """The answers that a test reaches, also through others: when one changes, it counts no more."""
-    own, found = last["id"].removeprefix("test-"), []
+    own, answers = last["id"].removeprefix("test-"), []
     read = names(last)[1]
     for cell in reversed([*above, last] if last["kind"] == "plot" else above):
         made, reads = names(cell)
         if cell["kind"] == "test" or not (made & read or cell["id"] == own):
             continue
         read |= reads
-        found += [cell["id"]] if cell["kind"] in ANSWERS else []
-    return found[::-1]
+        answers += [cell["id"]] if cell["kind"] in ANSWERS else []
+    return answers[::-1]
 
 
 @contextlib.contextmanager

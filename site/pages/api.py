@@ -29,14 +29,14 @@ MARKS = re.compile(r"(``.+?``|`.+?`)", re.S)
 @cache
 def rooms():
     """[(module, {name: object})]: `dpnotes`, then what each page's room offers beside."""
-    found = [(dp, {name: getattr(dp, name) for name in dp.__all__})]
+    offered = [(dp, {name: getattr(dp, name) for name in dp.__all__})]
     pages = [name.replace("-", "_") for name in chapters()]
     known = [each.name for each in iter_modules(import_module("dpnotes.chapters").__path__)]
     for name in sorted(known, key=pages.index):
         room = import_module(f"dpnotes.chapters.{name}")
         own = {key: call for key, call in vars(room).items() if _is_offered(call, room, key)}
-        found.append((room, dict(sorted(own.items()))))
-    return found
+        offered.append((room, dict(sorted(own.items()))))
+    return offered
 
 
 def _is_offered(call, room, name):
@@ -148,15 +148,15 @@ def short_names(app, doctree):
 @cache
 def places():
     """How text names something public -> its anchor on the page."""
-    found = {}
+    anchors = {}
     for room, names in rooms():
         short = "dp" if room is dp else room.__name__.split(".")[-1]
         for name, thing in names.items():
             anchor = f"{room.__name__}.{name}"
             home = (getattr(thing, "__module__", None) or short).split(".")
-            found |= {f"{each}.{name}": anchor for each in (short, "dpnotes", *home[1:])}
+            anchors |= {f"{each}.{name}": anchor for each in (short, "dpnotes", *home[1:])}
     queries = [name for name, each in vars(dp.PrivacyLoss).items() if name[0] != "_"]
-    return found | {f"PrivacyLoss.{name}": f"dpnotes.PrivacyLoss.{name}" for name in queries}
+    return anchors | {f"PrivacyLoss.{name}": f"dpnotes.PrivacyLoss.{name}" for name in queries}
 
 
 class LinkNames(SphinxPostTransform):

@@ -1,15 +1,37 @@
 """Folded blocks without JavaScript, and clean markup for numbered blocks.
 
-An admonition, proof, exercise or solution with ``:class: dropdown`` becomes ``<details>``. The
-theme's toggle script, which does the same in the reader's browser, is left out of the site.
+A block ``{dropdown} Title`` and each solution becomes ``<details>``. The theme's toggle script,
+which does the same in the reader's browser, is left out of the site.
 """
 
 from docutils import nodes
+from docutils.parsers.rst.directives.admonitions import Admonition
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
+from sphinx_exercise.directive import SolutionStartDirective
 
 SHARED_IDS = (["proof-content"], ["exercise-content"], ["solution-content"])
 logger = logging.getLogger(__name__)
+
+
+class Dropdown(Admonition):
+    """``{dropdown} Title``: a proof, a hint, or a question with its answer."""
+
+    def run(self):
+        """The title says whether it is a question."""
+        asks = self.arguments[0].startswith("Question")
+        self.options["class"] = ["dropdown", "question"] if asks else ["dropdown"]
+        return super().run()
+
+
+class Solution(SolutionStartDirective):
+    """The solution of the exercise ``ex-x`` is called ``sol-x``."""
+
+    def run(self):
+        """It folds."""
+        name = self.arguments[0].removeprefix("ex-")
+        self.options = {"label": f"sol-{name}", "class": ["dropdown"]}
+        return super().run()
 
 
 class Folded(nodes.General, nodes.Element):
@@ -32,7 +54,7 @@ class FoldDropdowns(SphinxPostTransform):
             if "dropdown" not in classes:
                 continue
             if not isinstance(title, nodes.title):
-                logger.warning("a folded block needs a title: {admonition} Title", location=block)
+                logger.warning("a folded block needs a title: {dropdown} Title", location=block)
                 continue
             if "admonition" not in classes:  # the block's own writer would have added it
                 classes = [*classes, "admonition"]
@@ -61,7 +83,11 @@ def element(name, end):
 
 
 def setup(app):
-    """Register the transform and its two nodes."""
+    """Register the directives, the transform and its two nodes."""
+    for extension in ("sphinx_design", "sphinx_exercise"):  # they have directives of these names
+        app.setup_extension(extension)
+    app.add_directive("dropdown", Dropdown, override=True)
+    app.add_directive("solution-start", Solution, override=True)
     app.add_node(Folded, html=element("details", "\n"))
     app.add_node(Fold, html=element("summary", ""))
     app.add_post_transform(FoldDropdowns)

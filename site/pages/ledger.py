@@ -34,15 +34,16 @@ def sources():
 def claims():
     """All entries, in the book's order, each with its chapter (its file) and the page it is on.
 
-    A claim is stated on its chapter's page unless its entry names another one as ``page``.
+    A claim is stated on its chapter's page unless its entry names another one as ``page``. It is
+    right as it is printed unless ``printed`` says otherwise.
     """
-    found = []
+    entries = []
     for file in sorted((ROOT / "ledger").glob("*.yml")):
         if file.stem != "sources":
             for entry in yaml.safe_load(file.read_text(encoding="utf8")):
-                found.append({"chapter": file.stem, "page": file.stem, **entry})
+                entries.append({"chapter": file.stem, "page": file.stem, "printed": "ok", **entry})
     order = chapters()
-    return sorted(found, key=lambda c: order.index(c["chapter"]) if c["chapter"] in order else 99)
+    return sorted(entries, key=lambda c: order.index(c["chapter"]) if c["chapter"] in order else 99)
 
 
 @cache
@@ -63,11 +64,11 @@ def evidence(file=ROOT / "_build" / "evidence.json"):
     """Claim id -> list of {test, by, instances, slack, error, caught, slips, proved} a test."""
     if not file.exists():
         return {}
-    found = {}
+    records = {}
     for test, record in json.loads(file.read_text(encoding="utf8")).items():
         for claim in record["claims"]:
-            found.setdefault(claim, []).append({"test": test, **record})
-    return found
+            records.setdefault(claim, []).append({"test": test, **record})
+    return records
 
 
 class Source(SphinxRole):
@@ -155,10 +156,10 @@ class Errata(Generated):
     def lines(self, seen):
         out = []
         for claim in finished_claims():
-            found = [f for r in seen.get(claim["id"], []) for f in r.get("slips", [])]
-            found = [text for claim_id, text in found if claim_id == claim["id"]]
-            if claim["printed"] not in ("ok", "exercise") or "correction" in claim or found:
-                out += _erratum(claim, found)
+            slips = [slip for r in seen.get(claim["id"], []) for slip in r.get("slips", [])]
+            computed = [text for claim_id, text in slips if claim_id == claim["id"]]
+            if claim["printed"] not in ("ok", "exercise") or "correction" in claim or computed:
+                out += _erratum(claim, computed)
         return out
 
 
@@ -181,12 +182,12 @@ def _entry(claim, records):
     return [f"**{name}** {statement}.", "", f"{checked}: {', '.join(facts)}.", "", *by_machine]
 
 
-def _erratum(claim, found):
+def _erratum(claim, computed):
     document = sources()[claim["id"][0]]
     name = f"{{prf:ref}}`{claim['id']} <{label(claim['id'])}>`"
     out = ["", f"**{name}**, {document['kind']} “{document['title']}” ({claim['printed']})", ""]
     out += [claim.get("correction", claim["statement"]), ""]
-    return out + [f"- *Computed:* {text}" for text in found] + [""]
+    return out + [f"- *Computed:* {text}" for text in computed] + [""]
 
 
 def setup(app):

@@ -9,14 +9,13 @@ import logging
 import os
 import re
 import shutil
-import subprocess
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from bs4 import BeautifulSoup
 from fontTools import subset
 
-from surroundings import node_executable
+from pages.purge import drop_unused
 
 HERE = Path(__file__).resolve().parent
 UNWANTED = re.compile(
@@ -251,9 +250,9 @@ def drop_unused_rules(site):
     used = set()
     for path in [*site.rglob("*.html"), *site.rglob("*.js")]:
         used |= set(re.findall(r"[\w-]+", path.read_text(encoding="utf-8")))
-    sheets = [s for s in (site / "_static").rglob("*.css") if s.name not in OWN_SHEETS]
-    command = [node_executable(), str(HERE / "purge.mjs"), *map(str, sheets)]
-    subprocess.run(command, input=" ".join(used), text=True, check=True)
+    for sheet in (site / "_static").rglob("*.css"):
+        if sheet.name not in OWN_SHEETS:
+            sheet.write_text(drop_unused(sheet.read_text(encoding="utf-8"), used), encoding="utf-8")
 
 
 def change_scripts(static):

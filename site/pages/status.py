@@ -110,10 +110,10 @@ def page_table(app, docname):
 
 def commit():
     """The commit that was built, if this is a clone."""
-    found = subprocess.run(
+    answer = subprocess.run(
         ["git", "-C", str(ROOT), "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True
     )
-    return found.stdout.strip()
+    return answer.stdout.strip()
 
 
 def versions():

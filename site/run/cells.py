@@ -51,11 +51,11 @@ def lacking(code, modules):
 
 def marks(sources):
     """A short name for each source, the same as long as the source is; twins are told apart."""
-    seen, found = Counter(), []
+    seen, names = Counter(), []
     for code in sources:
         seen[code] += 1
-        found.append(hashlib.sha256(f"{code}\0{seen[code]}".encode()).hexdigest()[:12])
-    return found
+        names.append(hashlib.sha256(f"{code}\0{seen[code]}".encode()).hexdigest()[:12])
+    return names
 
 
 def check_source(node, code):

@@ -68,13 +68,13 @@ def read_lock(root=ROOT):
 
 def closure(lock, names):
     """The packages `names` and all they depend on, but for those that pages don't use, sorted."""
-    found, todo = set(), list(names)
+    needed, todo = set(), list(names)
     while todo:
         name = todo.pop()
-        if name not in found and name not in UNUSED:
-            found.add(name)
+        if name not in needed and name not in UNUSED:
+            needed.add(name)
             todo += lock[name]["depends"]
-    return sorted(found)
+    return sorted(needed)
 
 
 def write_wheel(path, name, version, files):
@@ -124,7 +124,7 @@ def data_sets(root=ROOT):
     """Names of the data sets of statsmodels that a page or the package asks for."""
     asked = re.compile(r"from statsmodels\.datasets import (\w+(?:, *\w+)*)")
     paths = [*(root / "chapters").rglob("*.md"), *(root / "dpnotes").rglob("*.py")]
-    lists = [found for path in paths for found in asked.findall(path.read_text(encoding="utf-8"))]
+    lists = [name for path in paths for name in asked.findall(path.read_text(encoding="utf-8"))]
     return sorted({name.strip() for names in lists for name in names.split(",")})
 
 
@@ -134,14 +134,14 @@ def imported(code):
         tree = ast.parse(code)
     except SyntaxError:
         return set()
-    found = set()
+    modules = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             home = ("dpnotes." if node.level else "") + (node.module or "")
-            found |= {home.strip(".")} | {f"{home}.{a.name}".lstrip(".") for a in node.names}
-    return found
+            modules |= {home.strip(".")} | {f"{home}.{a.name}".lstrip(".") for a in node.names}
+    return modules
 
 
 def modules_of(lock, root=ROOT):

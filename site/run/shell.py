@@ -322,12 +322,12 @@ def finite(value):
 def find(name):
     """A function of the page's namespace, or of a module, by its dotted name."""
     head, *rest = name.split(".")
-    found = namespace[head] if head in namespace else importlib.import_module(head)
+    thing = namespace[head] if head in namespace else importlib.import_module(head)
     for place, part in enumerate(rest):
-        if not hasattr(found, part):
+        if not hasattr(thing, part):
             importlib.import_module(".".join([head, *rest[: place + 1]]))
-        found = getattr(found, part)
-    return found
+        thing = getattr(thing, part)
+    return thing
 
 
 def call(name, arguments):

@@ -49,8 +49,8 @@ def sections(path, name, others):
     for part in article.xpath(SKIPPED):
         part.drop_tree()
     title = words(article.xpath(".//h1")[0])
-    found = article.xpath(".//section[@id][h1 or h2 or h3]")
-    for section in reversed(found):  # inner ones first
+    with_title = article.xpath(".//section[@id][h1 or h2 or h3]")
+    for section in reversed(with_title):  # inner ones first
         heading = section.xpath("./h1 | ./h2 | ./h3")[0]
         first = heading.tag == "h1"
         names = [words(one) for one in section.xpath(NAMES)]
@@ -73,17 +73,17 @@ def write_texts(app, exception):
         return
     site = Path(app.outdir)
     others = yaml.safe_load((HERE / "words.yml").read_text(encoding="utf-8"))
-    found = []
+    records = []
     for name in sorted(app.env.found_docs):
         kind = next((part for part in name.split("/") if part in BEHIND), None)
         for section in sections(site / f"{name}.html", name, others):
-            found.append(section | ({"weight": BEHIND[kind]} if kind else {}))
+            records.append(section | ({"weight": BEHIND[kind]} if kind else {}))
     target = site / "_search"
     copy_scripts(HERE, target)
     code = MODULE.read_text(encoding="utf-8")
     code = re.sub(r"//# sourceMappingURL=.*", "", code)
     (target / "minisearch.js").write_text(code, encoding="utf-8")
-    (target / "texts.json").write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8")
+    (target / "texts.json").write_text(json.dumps(records, ensure_ascii=False), encoding="utf-8")
 
 
 def leave_out_the_usual_index(app):

@@ -54,8 +54,8 @@ def test_one_function_serves_both_directions(rng):
     c = np.linspace(0.05, 4, 40)
     for sigma, rate in ((0.8, 0.3), (2.0, 0.01), (1.0, 0.9)):  # renyi is the larger direction
         both = np.log([sampled_moment(sigma, rate, s) for s in (c, -1 - c)]) / c
-        found = dp.subsample(dp.gaussian(sigma), rate).renyi(1 + c)
-        equal(found, both.max(0), rtol=1e-10, atol=1e-12)
+        divergence = dp.subsample(dp.gaussian(sigma), rate).renyi(1 + c)
+        equal(divergence, both.max(0), rtol=1e-10, atol=1e-12)
 
 
 @claim("X-dominating-pair")
@@ -69,8 +69,8 @@ def test_dominating_pairs_compose_adaptively(rng):
             then = rng.dirichlet(np.ones(3), (4, 3))  # another kernel after each first output
             p, q = ((one @ first)[:, None] * (two @ then) for one, two in (P, Q))
             product = dp.hockey_stick(np.outer(*P).ravel(), np.outer(*Q).ravel(), grid)
-            found = dp.hockey_stick(p.ravel(), q.ravel(), grid)
-            at_most(found, bound(P, Q, product), atol=1e-14)
+            deltas = dp.hockey_stick(p.ravel(), q.ravel(), grid)
+            at_most(deltas, bound(P, Q, product), atol=1e-14)
 
     check(lambda P, Q, product: product)
     must_fail(check, lambda P, Q, product: 0.95 * product)

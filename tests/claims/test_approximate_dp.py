@@ -365,8 +365,8 @@ def test_profile_and_tradeoff_determine_each_other(shift, swapped):
     # and each point of the trade-off function, one below the profile
     levels, curve = bends(q, p) if swapped else bends(p, q)
     epsilons = np.linspace(-5, 5, 41)
-    found = 1 - curve[:, None] - np.exp(epsilons)[:, None] * levels[:, None]
-    equal(1 + found.max(-1), 1 + dp.hockey_stick(one, other, epsilons))
+    lines = 1 - curve[:, None] - np.exp(epsilons)[:, None] * levels[:, None]
+    equal(1 + lines.max(-1), 1 + dp.hockey_stick(one, other, epsilons))
     rng = np.random.default_rng(29)  # Gauss: the line of epsilon touches at the level of its event
     sigma, eps = np.exp(rng.uniform(-1.5, 3, 5000)), rng.normal(size=5000)
     touch = ndtr(-eps * sigma - 1 / (2 * sigma))

@@ -72,10 +72,10 @@ def test_the_bound_on_epsilon_fails_as_rarely_as_stated(bound):
     for n, alarm in ((1, 0.3), (40, 0.05), (120, 1e-5)):
         k = np.arange(n + 1)
         for epsilon, delta in product((0.0, 0.1, 1.0, 3.0), (0.0, 1e-3, 0.2)):
-            found = bound(k[:, None], k, n, delta, false_alarm=alarm)
+            bounds = bound(k[:, None], k, n, delta, false_alarm=alarm)
             q = np.array([1e-4, 0.01, 0.1, 0.4, 0.9])
             p = np.minimum(np.exp(epsilon) * q + delta, 1.0)
-            wrong = np.einsum("ik,kl,il->i", pmf(n, p), found > epsilon, pmf(n, q))
+            wrong = np.einsum("ik,kl,il->i", pmf(n, p), bounds > epsilon, pmf(n, q))
             at_most(wrong, alarm, rtol=1e-9)
 
 
@@ -83,10 +83,10 @@ def test_the_bound_on_epsilon_fails_as_rarely_as_stated(bound):
 def test_no_audit_finds_more_than_its_runs_allow(factor):
     for n, alarm in product((1, 5, 100, 300), (0.5, 0.05, 1e-8)):
         k, ceiling = np.arange(n + 1), np.log(factor * n / np.log(2 / alarm))
-        found = auditing.epsilon_from_counts(k[:, None], k, n, false_alarm=alarm)
-        at_most(found, max(ceiling, 0.0), rtol=1e-9)
+        bounds = auditing.epsilon_from_counts(k[:, None], k, n, false_alarm=alarm)
+        at_most(bounds, max(ceiling, 0.0), rtol=1e-9)
         if n >= 100 and alarm > 1e-3:  # and it is nearly attained
-            at_most(ceiling - 0.1, found[n, 0])
+            at_most(ceiling - 0.1, bounds[n, 0])
 
 
 def mu_from_counts(k, other, n, alarm):
@@ -102,10 +102,10 @@ def test_the_bound_on_mu_fails_as_rarely_as_stated(more):
     q = np.array([1e-4, 0.02, 0.2, 0.5, 0.8])
     for n, alarm in ((1, 0.3), (60, 0.05), (150, 1e-5)):
         k = np.arange(n + 1)
-        found = mu_from_counts(k[:, None], k, n, alarm)
+        bounds = mu_from_counts(k[:, None], k, n, alarm)
         for mu in (0.0, 0.3, 1.0, 3.0):
             p = ndtr(ndtri(q) + mu + more)
-            wrong = np.einsum("ik,kl,il->i", pmf(n, p), found > mu, pmf(n, q))
+            wrong = np.einsum("ik,kl,il->i", pmf(n, p), bounds > mu, pmf(n, q))
             at_most(wrong, alarm, rtol=1e-9)
 
 
@@ -114,17 +114,17 @@ def test_mu_is_an_epsilon_for_gaussian_pairs_only():
     """The probability that the bound, turned into an epsilon at delta, exceeds the true one."""
     n, delta, alarm = 400, 1e-5, 0.05
     k = np.arange(n + 1)
-    found = mu_from_counts(k[:, None], k, n, alarm)
+    bounds = mu_from_counts(k[:, None], k, n, alarm)
 
     def check(p, q, epsilon):
         allowed = 1 / dp.gaussian_sigma(epsilon, delta)  # the mu that has this epsilon
-        at_most(pmf(n, p) @ (found > allowed) @ pmf(n, q), alarm, rtol=1e-9)
+        at_most(pmf(n, p) @ (bounds > allowed) @ pmf(n, q), alarm, rtol=1e-9)
 
     for mu, threshold in product((0.5, 1.0, 2.0), (0.0, 1.0)):
         check(ndtr(mu - threshold), ndtr(-threshold), dp.gaussian(1 / mu).epsilon(delta))
     yes = np.e / (1 + np.e)  # randomized response with epsilon = 1
     must_fail(check, yes, 1 - yes, 1.0)
-    wrong = pmf(n, yes) @ (found > 1 / dp.gaussian_sigma(1.0, delta)) @ pmf(n, 1 - yes)
+    wrong = pmf(n, yes) @ (bounds > 1 / dp.gaussian_sigma(1.0, delta)) @ pmf(n, 1 - yes)
     at_most(0.99, wrong)
 
 
@@ -234,8 +234,8 @@ def test_the_bound_of_one_run_in_numbers(bound):
         (1439, 1510, 1e-5, 100_000, 0.05),
         (990, 1000, 1e-6, 10_000, 1e-3),
     ):
-        found = bound(right, r, delta, m, false_alarm=alarm)
-        p = special.expit(found + np.array([0.0, 1e-3]))
+        least = bound(right, r, delta, m, false_alarm=alarm)
+        p = special.expit(least + np.array([0.0, 1e-3]))
         more = stats.binom.sf(right - 1, r, p) + m * delta * (1 - p) * share(r, p)
         equal(more[0], alarm, rtol=1e-2)  # blocks of numbers of guesses round up
         at_most(alarm, more[1])

@@ -74,10 +74,10 @@ def approximate_checks(bound, total, seed):
             tree = approximate_tree(rng, [epsilon] * 3, [delta] * 3, (3, 4, 3), 40)
             p, q = map(joint, tree)
             for beta in (0.3, 0.6, 0.95):
-                found = (
+                deltas = (
                     dp.hockey_stick(*pair, bound(epsilon, 3, beta)) for pair in ((p, q), (q, p))
                 )
-                at_most(np.maximum(*found), total(delta, 3, beta))
+                at_most(np.maximum(*deltas), total(delta, 3, beta))
     epsilon, k, beta = random_rounds(np.random.default_rng(seed), 300)
     for e, n, b, d in zip(epsilon, k, beta, rng.random(300) ** 8 / k, strict=True):
         least = composition.optimal_delta(e, n, float(bound(e, n, b)), d)
@@ -255,9 +255,9 @@ def test_every_beta_holds_at_once(best, rng):
     for mean in MEANS:
         epsilon, k, beta = random_rounds(rng, 1500)
         target = composition.advanced(epsilon, k, beta, mean=mean)
-        found = best(target, epsilon, k, mean)
+        betas = best(target, epsilon, k, mean)
         close = np.abs(np.log(beta)) > 1e-3
-        equal(found[close], beta[close], rtol=1e-5)  # the inverse: no better beta gives this target
+        equal(betas[close], beta[close], rtol=1e-5)  # the inverse: no better beta gives this target
     epsilon, k, _ = random_rounds(rng, 300)
     target = k * epsilon * rng.random(300)
     at_most(optimal(epsilon, k, target), best(target, epsilon, k, composition.kl_from_pure))

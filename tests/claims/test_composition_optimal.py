@@ -191,12 +191,12 @@ def test_optimal_composition_against_the_product_law(curve, rng):
         epsilon, k = float(np.exp(rng.uniform(-12, 2))), int(np.exp(rng.uniform(0, 6)))
         at = 2 * rng.integers(k // 2, k) - k + rng.uniform(0.1, 1.9)  # not next to a loss
         target = max(at, 0.1) * epsilon
-        found, exact = curve(epsilon, k, target), exact_delta(epsilon, k, target)
+        least, exact = curve(epsilon, k, target), exact_delta(epsilon, k, target)
         low, high = dp.randomized_response(epsilon).compose(k).delta_interval(target)
         at_most(low, exact)
         at_most(exact, high)
-        equal(found, high, rtol=1e-13)  # the upper end; wide where delta is tiny
-        equal(found, exact, rtol=1e-8)
+        equal(least, high, rtol=1e-13)  # the upper end; wide where delta is tiny
+        equal(least, exact, rtol=1e-8)
     for epsilon, k, target in ((1e-3, 9001, 0.37), (0.02, 4000, 9.31), (1.3, 2500, 1717.0)):
         equal(curve(epsilon, k, target), exact_delta(epsilon, k, target), rtol=1e-10)
 
@@ -207,11 +207,11 @@ def test_optimal_composition_inverts(inverse, rng):
         epsilon, k = float(np.exp(rng.uniform(-9, 1))), int(np.exp(rng.uniform(0, 7)))
         delta = float(rng.choice([0.0, 1e-9])) / k
         target = np.exp(rng.uniform(np.log(1e-200 if delta == 0 else 1e-8), np.log(0.2), 4))
-        found = inverse(epsilon, k, target, delta)
-        above = composition.optimal_delta(epsilon, k, found * (1 + 1e-9), delta)
-        below = composition.optimal_delta(epsilon, k, found * (1 - 1e-9), delta)
+        epsilons = inverse(epsilon, k, target, delta)
+        above = composition.optimal_delta(epsilon, k, epsilons * (1 + 1e-9), delta)
+        below = composition.optimal_delta(epsilon, k, epsilons * (1 - 1e-9), delta)
         at_most(above, target)
-        at_most(target[found > 0], below[found > 0])
+        at_most(target[epsilons > 0], below[epsilons > 0])
     equal(composition.optimal(0.3, 10, 0.0), 3.0)
     equal(composition.optimal(0.3, 10, 1.0), 0.0)
     holds(np.isinf(np.array([composition.optimal(0.3, 10, 1e-4, 1e-4)])))
@@ -239,9 +239,9 @@ def test_different_rounds_optimally(curve, rng):
     # 2^30 terms: between the sums with every epsilon rounded down and up to one of five values
     many = np.linspace(0.1, 0.2, 30)
     low, high = 0.025 * np.floor(many / 0.025 + 1e-9), 0.025 * np.ceil(many / 0.025 - 1e-9)
-    found = [optimal_of_different(e, 1.0) for e in (low, many, high)]
-    at_most(found[0], found[1])
-    at_most(found[1], found[2])
+    three = [optimal_of_different(e, 1.0) for e in (low, many, high)]
+    at_most(three[0], three[1])
+    at_most(three[1], three[2])
 
 
 @claim("X-optimal")

@@ -59,10 +59,10 @@ def test_gradients_and_curvatures_are_bounded_and_attain_the_bounds(steep, smoot
             theta = rng.normal(size=3)
             theta *= radius / np.linalg.norm(theta)
             x[0], y[0] = theta / radius, -1.0  # the row that theta gets most wrong
-            found, h = loss.gradient(theta, x, y), 1e-6
+            gradient, h = loss.gradient(theta, x, y), 1e-6
             ends = loss(np.vstack([theta + h * np.eye(3), theta - h * np.eye(3)]), x, y)
-            equal(found, (ends[:3] - ends[3:]).T / (2 * h), atol=2e-5)
-            size = np.linalg.norm(found, axis=1)
+            equal(gradient, (ends[:3] - ends[3:]).T / (2 * h), atol=2e-5)
+            size = np.linalg.norm(gradient, axis=1)
             at_most(size, steep * loss.lipschitz(radius))
             equal(size[0], loss.lipschitz(radius))
         z = np.concatenate([np.linspace(-30, 30, 4001), rng.normal(size=1000)])
@@ -213,8 +213,8 @@ def test_model_inversion_recovers_the_missing_row(known, rng):
             slope = abs(loss.slope(x @ theta, y))
             who = int(np.argmax(slope))
             rest = np.arange(60) != who
-            found = erm.invert_model(theta, x[rest], y[rest], regularization=known, loss=loss)
-            equal(found / 2, x[who], rtol=0, atol=1e-8)
+            row = erm.invert_model(theta, x[rest], y[rest], regularization=known, loss=loss)
+            equal(row / 2, x[who], rtol=0, atol=1e-8)
 
 
 @claim(
@@ -359,9 +359,9 @@ def test_objective_perturbation_vertices_dominate(corners, rng):
             )
             at_most(loss, np.max(vertex, axis=0), atol=1e-12)
             for epsilon in (0.0, 0.2, 0.6):
-                found = np.maximum(-np.expm1(epsilon - loss), 0).mean()
+                delta = np.maximum(-np.expm1(epsilon - loss), 0).mean()
                 bound = erm.objective_perturbation_delta(epsilon, 4.0)
-                at_most(found, bound, atol=0.003)  # five standard errors
+                at_most(delta, bound, atol=0.003)  # five standard errors
     sigma, epsilon = np.logspace(-0.5, 2, 40), np.linspace(0, 3, 40)[:, None]
     exact = 2 * dp.gaussian_delta(sigma, epsilon) + dp.gaussian_delta(sigma, epsilon, 2.0)
     equal(erm.objective_perturbation_delta(epsilon, sigma), np.minimum(1, exact))
@@ -418,8 +418,8 @@ def test_regret_of_the_perturbations(factor, rng):
                 (erm.objective_perturbation, 1 / (2 * lam * n**2)),
                 (erm.output_perturbation, (loss.smoothness / d + lam) / 2),
             ):
-                found = [fit(x, y, **target, rng=rng) for _ in range(100)]
-                price *= (d if delta else d * (d + 1)) * found[0].scale ** 2
-                found = np.array([f.theta for f in found])
-                below(total(found) - total(best), factor * price)
-                below(risk(found) - risk(rival), factor * price + lam / 2)
+                fits = [fit(x, y, **target, rng=rng) for _ in range(100)]
+                price *= (d if delta else d * (d + 1)) * fits[0].scale ** 2
+                fits = np.array([f.theta for f in fits])
+                below(total(fits) - total(best), factor * price)
+                below(risk(fits) - risk(rival), factor * price + lam / 2)

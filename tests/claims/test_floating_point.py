@@ -135,9 +135,9 @@ def test_a_safe_sum_draws_the_noise_of_its_sensitivity(factor):
     ):
         for seed in range(20):
             draw, same = rng(seed), rng(seed)
-            found = dp.safe_sum(rows, lower=lower, upper=upper, grid=grid, epsilon=0.3, rng=draw)
+            total = dp.safe_sum(rows, lower=lower, upper=upper, grid=grid, epsilon=0.3, rng=draw)
             drawn = dp.discrete_laplace_mechanism(rounded, factor * steps, 0.3, rng=same)
-            assert type(found) is float and found == grid * drawn
+            assert type(total) is float and total == grid * drawn
     big = dp.safe_sum(np.full(10, 1e15), lower=0, upper=2**50, grid=1, epsilon=1e6, rng=rng(8))
     assert abs(big - 1e16) < 1e12
 
@@ -148,9 +148,9 @@ def test_the_binary_digits_of_the_chances(off):
         with mpmath.workdps(250):
             x = mpmath.exp(-mpmath.mpf(rate.numerator) / rate.denominator)
             odds = (integer_noise._digits_of_odds, x / (1 + x))
-            for found, p in ((integer_noise._digits_of_exp, x), odds):
+            for digits, p in ((integer_noise._digits_of_exp, x), odds):
                 for bits in (64, 128, 300):
-                    holds(found(rate, bits) + off == int(p * 2**bits))
+                    holds(digits(rate, bits) + off == int(p * 2**bits))
 
 
 class Scripted(np.random.Generator):
@@ -284,13 +284,13 @@ def test_discrete_gaussian_noise_is_concentrated(factor):
     alpha = np.concatenate([1 + np.geomspace(1e-3, 40, 60), [2.0, 3.0, 8.0]])
     z = np.arange(-900, 901)
     for sigma, s in ((0.5, 1), (1.0, 1), (2.0, 3), (30.0, 1)):
-        found = dp.discrete_gaussian(sigma, s).renyi(alpha)
-        at_most(found, factor * alpha * s**2 / (2 * sigma**2))
+        divergence = dp.discrete_gaussian(sigma, s).renyi(alpha)
+        at_most(divergence, factor * alpha * s**2 / (2 * sigma**2))
         whole = (alpha - 1) * s % 1 == 0
-        equal(found[whole], alpha[whole] * s**2 / (2 * sigma**2), rtol=1e-11)
+        equal(divergence[whole], alpha[whole] * s**2 / (2 * sigma**2), rtol=1e-11)
         loss = s * (2 * z + s) / (2 * sigma**2)
         log_moment = np.logaddexp.reduce(log_law(z, sigma) + np.outer(alpha - 1, loss), axis=1)
-        equal(found, log_moment / (alpha - 1), rtol=1e-9)
+        equal(divergence, log_moment / (alpha - 1), rtol=1e-9)
 
 
 @claim(
@@ -344,9 +344,9 @@ def test_a_law_that_is_cut_off_is_a_little_pessimistic(sign):
             one, other = dp.finite(p, q).compose(k), dp.finite(*cut).compose(k)
             room = 1 - min(v[kept].sum() for v in (p, q)) ** k
             for epsilon in (0.0, 0.5, 3.0):
-                true, found = one.delta(epsilon), other.delta(epsilon)
-                at_most(true, found, rtol=1e-9, atol=1e-13)
-                at_most(found, true + sign * room, rtol=1e-9, atol=1e-12)
+                true, above = one.delta(epsilon), other.delta(epsilon)
+                at_most(true, above, rtol=1e-9, atol=1e-13)
+                at_most(above, true + sign * room, rtol=1e-9, atol=1e-12)
 
 
 @claim("X-timing", of=lambda z: np.abs(z) + 1, wrong=[lambda z: np.abs(z) // 2, lambda z: 0 * z])

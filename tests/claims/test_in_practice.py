@@ -73,9 +73,9 @@ def test_poisson_sampling_under_replace(other, rng):
         none = plane(np.zeros(2), sigma, sigma * edges)
         p, q = ((1 - rate) * none + rate * plane(v, sigma, sigma * edges) for v in (g, h))
         w = [1 - rate, rate]
-        found, bound = sticks(p, q), rising(w, [0.0, 1.0], w, [0.0, other], sigma)
-        at_most(found, bound)
-        at_most(0.9 * bound, found[0], atol=1e-4)  # attained, up to the width of the cells
+        deltas, bound = sticks(p, q), rising(w, [0.0, 1.0], w, [0.0, other], sigma)
+        at_most(deltas, bound)
+        at_most(0.9 * bound, deltas[0], atol=1e-4)  # attained, up to the width of the cells
 
 
 def enclosed(bounds, law_p, means_p, law_q, means_q, sigma):
@@ -194,11 +194,11 @@ def adaptive(odds, rate, a):
     b = np.array([1, odds]) / (1 + odds)
     mixed = (1 - rate) * b + rate * b[::-1]
     pairs = ((mixed, b), (b, mixed))
-    found = []
+    deltas = []
     for first, *second in product(pairs, repeat=3):
         p, q = (np.concatenate([first[i][y] * second[y][i] for y in (0, 1)]) for i in (0, 1))
-        found.append(sticks(p, q, a))
-    return np.max(found, axis=0)
+        deltas.append(sticks(p, q, a))
+    return np.max(deltas, axis=0)
 
 
 def symmetrised_coin(odds, rate):
@@ -350,7 +350,7 @@ def two_steps(sigma, a):
 def test_adaptive_allocation_in_two_steps_is_dominated(curve, rng):
     edges = np.linspace(-5, 6, 45)
     for sigma in (0.5, 1.0, 2.5):
-        found, other = [], []
+        deltas, other = [], []
         for _ in range(60):
             first = rng.choice([-1.0, 1.0, rng.uniform(-1, 1)])
             then = rng.choice([-1.0, 0.2, 1.0], len(edges) + 1)  # by the first output
@@ -359,9 +359,9 @@ def test_adaptive_allocation_in_two_steps_is_dominated(curve, rng):
             y0, y1 = (cells(v, sigma, 3 * sigma * edges) for v in (shift, shift + then))
             p = (x1[:, None] * y0 + x0[:, None] * y1).ravel() / 2
             q = (x0[:, None] * y0).ravel()
-            found.append(sticks(p, q))
+            deltas.append(sticks(p, q))
             other.append(sticks(q, p))
-        at_most(found, curve(sigma, A), atol=1e-12)
+        at_most(deltas, curve(sigma, A), atol=1e-12)
         at_most(other, 1 - A * (1 - curve(sigma, 1 / A)), atol=1e-12)
 
 
@@ -431,10 +431,10 @@ def test_groups_by_the_curve_and_exactly(weight, rows, rng):
         v = np.concatenate([[[3.0, 0.0]], inside(rng, 60, most=3.0)])
         s = sigma / np.sqrt(2)
         p, q = (plane(mean, s, s * np.linspace(-6, 11, 70)) for mean in (v, np.zeros(2)))
-        found = sticks(p, q, np.exp(epsilon))
+        deltas = sticks(p, q, np.exp(epsilon))
         bound = dp.gaussian(sigma, sensitivity=rows).compose(2).delta(epsilon)
-        at_most(found, bound)
-        at_most(0.95 * bound, found[0])
+        at_most(deltas, bound)
+        at_most(0.95 * bound, deltas[0])
 
 
 @claim("X-group-sampled", of=3, wrong=[2, 4])

@@ -275,9 +275,9 @@ def test_the_number_of_updates(factor, rng):
     # bits of a secret, learned one by one: within 1.39 of the bound
     for d in (3, 6, 9):
         bits = np.indices((2,) * d).reshape(d, -1).astype(float)
-        found = updates(np.eye(2**d)[-1], bits, 0.5 - 1e-9, lambda g: 4 * g)
-        equal(found, d)
-        at_most(found, np.log(2**d) / (2 * 0.5**2) / factor)
+        count = updates(np.eye(2**d)[-1], bits, 0.5 - 1e-9, lambda g: 4 * g)
+        equal(count, d)
+        at_most(count, np.log(2**d) / (2 * 0.5**2) / factor)
 
 
 @claim("U-pmw", of=1.0, wrong=[0.05])

@@ -85,9 +85,9 @@ def test_rdp_is_the_largest_divergence(neighbours, rng):
         rows = [channels[i][bits[:, i]] for i in range(3)]
         law = np.einsum("xa,xb,xc->xabc", *rows).reshape(8, 8)  # of the answers, by dataset
         for alpha in (1.5, 4.0, 30.0):
-            found = dp.renyi_divergence(law[x], law[y], alpha).max()
+            largest = dp.renyi_divergence(law[x], law[y], alpha).max()
             # only one row differs: the worst channel, in its worse direction
-            equal(found, max(dp.finite(*c).renyi(alpha) for c in channels), rtol=1e-9, atol=1e-12)
+            equal(largest, max(dp.finite(*c).renyi(alpha) for c in channels), rtol=1e-9, atol=1e-12)
 
 
 @np.vectorize
@@ -516,12 +516,12 @@ def test_rare_sampling_is_nearly_one_gaussian(square, rng):
         np.exp(rng.uniform(-0.5, 3, 300)), rng.integers(2, 40, 300), strict=True
     ):
         for rate in (0.5, 0.01):
-            found = renyi_dp.subsampled_gaussian(sigma, rate, alpha)
+            divergence = renyi_dp.subsampled_gaussian(sigma, rate, alpha)
             least = np.log1p(alpha * (alpha - 1) / 2 * rate**2 * square(sigma))
-            at_most(least, (alpha - 1) * found, rtol=1e-10)
+            at_most(least, (alpha - 1) * divergence, rtol=1e-10)
         if (alpha - 1) / sigma**2 < 20:  # the limit needs r e^(alpha/sigma^2) small
-            found = renyi_dp.subsampled_gaussian(sigma, 1e-16, alpha)
-            equal(found, alpha / 2 * 1e-32 * square(sigma), rtol=1e-4)
+            divergence = renyi_dp.subsampled_gaussian(sigma, 1e-16, alpha)
+            equal(divergence, alpha / 2 * 1e-32 * square(sigma), rtol=1e-4)
     guess, exact = [], []
     for sigma, rate, steps in ((4.0, 0.01, 10_000), (1.1, 256 / 60_000, 14_100), (0.6, 1e-3, 100)):
         guess.append(dp.gaussian(1 / (rate * np.sqrt(steps * square(sigma)))).epsilon(1e-5))

@@ -79,11 +79,11 @@ def losses(law, pair, *others, **also):
 def test_the_exponential_mechanism_costs_the_spread_and_no_more(sensitivity, rng):
     for epsilon, size in product((0.05, 1.0, 5.0), (2, 3, 12)):
         pair = score_pairs(rng, 500, size, 2.0)
-        found = losses(selection.exponential_law, pair, sensitivity, epsilon)
-        at_most(np.abs(found), epsilon, rtol=1e-9)
+        loss = losses(selection.exponential_law, pair, sensitivity, epsilon)
+        at_most(np.abs(loss), epsilon, rtol=1e-9)
         rising = score_pairs(rng, 500, size, 1.0)  # monotone scores: weights exp(epsilon u)
-        found = losses(selection.exponential_law, rising, sensitivity / 2, epsilon)
-        at_most(np.abs(found), epsilon, rtol=1e-9)
+        loss = losses(selection.exponential_law, rising, sensitivity / 2, epsilon)
+        at_most(np.abs(loss), epsilon, rtol=1e-9)
 
     def needed(limit):  # without the factor 2: the example of the proof
         k = np.array([2, 10, 1000, 10**5])
@@ -166,8 +166,8 @@ def test_noisy_max_costs_the_spread_over_the_scale(spread, rng):
     for noise in NOISES:
         for scale, size in product((0.4, 1.0, 10.0), (2, 5)):
             pair = score_pairs(rng, 60, size, spread)
-            found = losses(selection.noisy_max_law, pair, scale=scale, noise=noise)
-            at_most(np.abs(found), 1 / scale, rtol=1e-9)
+            loss = losses(selection.noisy_max_law, pair, scale=scale, noise=noise)
+            at_most(np.abs(loss), 1 / scale, rtol=1e-9)
 
     def careless(limit):  # scores of sensitivity 1, Lap(1/epsilon): nearly 2 epsilon
         for epsilon in (0.2, 1.0, 3.0):
@@ -267,8 +267,8 @@ def test_permute_and_flip_against_exponential(law, least, rng):
 
     def private(spread):
         pair = score_pairs(rng, 800, 5, spread)
-        found = losses(selection.permute_and_flip_law, pair, 1.0, 1.5)
-        at_most(np.abs(found), 1.5, rtol=1e-9)
+        loss = losses(selection.permute_and_flip_law, pair, 1.0, 1.5)
+        at_most(np.abs(loss), 1.5, rtol=1e-9)
 
     private(2.0)
     must_fail(private, 2.5)
@@ -402,11 +402,11 @@ def test_the_combined_guarantee_of_small_db(power, rng):
     a = (4 * logs / (epsilon * np.floor(n))) ** power
     rows = np.ceil(np.log(queries) / a**2)
     stated = 1.5 * a + 2 / (epsilon * np.floor(n)) * (np.log(universe) - np.log(beta))
-    found = [
+    deltas = [
         selection.small_db_accuracy(*each)
         for each in zip(beta, np.floor(n), universe, queries, rows, epsilon, strict=True)
     ]
-    at_most(found, stated, rtol=1e-9)
+    at_most(deltas, stated, rtol=1e-9)
 
 
 @claim("U-smalldb", of=2.0, wrong=[1.9])

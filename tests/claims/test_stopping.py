@@ -273,15 +273,15 @@ def test_an_order_chosen_afterwards_is_no_filter():
 
     def worst(within):
         """The worst of both choices after a coin, each as large as `within` lets it be."""
-        found = np.zeros(2)
+        largest = np.zeros(2)
         for order in (64, 30, 16, 8, 6, 4):
             top = epsilon + np.log(order / (order - 1))
             chances = np.exp(np.linspace(-12, -1, 5000))
             fitting = bisect_left(chances, True, key=lambda c: not within(renyi(lazy(top, c))))
             p = lazy(top, chances[fitting - 1])
             after = dp.hockey_stick(p, p[::-1], epsilon - np.array([a, -a]))
-            found = np.maximum(found, [up, 1 - up] * after)
-        return found.sum()
+            largest = np.maximum(largest, [up, 1 - up] * after)
+        return largest.sum()
 
     coin, orders = renyi(np.array([up, 1 - up])), np.arange(2.0, 81.0)
     spent = np.array([coin(order) for order in orders])
@@ -360,8 +360,8 @@ def test_gaussian_noise_chosen_adaptively_costs_nothing(factor):
                 rest, m = epsilon - (one * y - one**2 / 2), np.maximum(rule(y, one), 1e-9)
                 return norm.pdf(y - one) * dp.gaussian_delta(1 / m, rest)
 
-            found = sum(fixed_quad(leaked, a, a + 0.1, n=20)[0] for a in np.arange(-80, 100) / 10)
-            at_most(found, cap * dp.gaussian_delta(1 / mu, epsilon), rtol=1e-7)
+            delta = sum(fixed_quad(leaked, a, a + 0.1, n=20)[0] for a in np.arange(-80, 100) / 10)
+            at_most(delta, cap * dp.gaussian_delta(1 / mu, epsilon), rtol=1e-7)
 
     rest = lambda one: np.sqrt(1.2**2 - one**2)  # noqa: E731
     twice(lambda y, one: rest(one) * np.cos(3 * y) ** 2, 1.0)
@@ -401,11 +401,11 @@ def test_bounds_that_are_tight_at_each_time_all_break():
 
     times = [1, 10, 100, 1500]
     for level, reached in ((0.5, 0.98), (0.05, 0.3)):
-        found = ever(level, times)
-        at_most(found[:-1], found[1:])
-        at_most(level, found)
-        at_most(reached, found[-1])
-        must_fail(at_most, found[-1], level)
+        chances = ever(level, times)
+        at_most(chances[:-1], chances[1:])
+        at_most(level, chances)
+        at_most(reached, chances[-1])
+        must_fail(at_most, chances[-1], level)
 
 
 def odometer(rho, delta, scale):
@@ -460,5 +460,5 @@ def test_odometer_from_the_mixture_of_bets(at_all_times, rng):
     spread = (scale + 2 * rho)[:, None] ** -0.5
     t = x * spread**2 + spread * np.linspace(-12, 12, 241)
     bets = t * x - t * t * (rho + scale / 2)[:, None] + np.log(scale)[:, None] / 2
-    found = np.log(np.exp(bets).sum(-1) * 0.1 * spread[:, 0] / np.sqrt(2 * np.pi))
-    equal(found, -np.log(delta), rtol=1e-9)
+    log_wealth = np.log(np.exp(bets).sum(-1) * 0.1 * spread[:, 0] / np.sqrt(2 * np.pi))
+    equal(log_wealth, -np.log(delta), rtol=1e-9)

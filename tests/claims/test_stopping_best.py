@@ -50,7 +50,7 @@ def test_what_a_selection_is_charged_is_rounded_up():
     """The worst coin in 60 digits, near order 1 and far from it; never above alpha epsilon^2/8."""
     with mpmath.workdps(60):
         for epsilon, more in product((1e-3, 0.3, 3.0, 400.0), (1e-6, 1e-3, 0.5, 1.0, 70.0, 1e6)):
-            found = stopping.bounded_range_renyi(epsilon, 1 + more)
+            charge = stopping.bounded_range_renyi(epsilon, 1 + more)
             e, a, x = mpmath.mpf(epsilon), mpmath.mpf(1 + more), mpmath.mpf(1 + more) - 1
             # (1-h) e^(x(t-e)) + h e^(xt) of the coin with chance h = (1 - e^(t-e))/(1 - e^-e), at
             # the t where its derivative is 0
@@ -58,7 +58,7 @@ def test_what_a_selection_is_charged_is_rounded_up():
             high = mpmath.expm1(t - e) / mpmath.expm1(-e)
             exact = mpmath.log(high * mpmath.exp(x * t) + (1 - high) * mpmath.exp(x * (t - e))) / x
             room = 1.1e-14 * (1 + epsilon) * (1 + 1 / more) + 1e-13 * (1 + epsilon)
-            holds(np.array([0 <= found - exact <= room, found <= (1 + more) * epsilon**2 / 8]))
+            holds(np.array([0 <= charge - exact <= room, charge <= (1 + more) * epsilon**2 / 8]))
 
 
 LAWS = [
@@ -209,9 +209,9 @@ def test_the_best_of_gaussian_runs_as_another_library_has_it(change):
     from dp_accounting.rdp import RdpAccountant
 
     def theirs(mean, shape):
-        found = RdpAccountant(orders=list(ORDERS))
-        found.compose(RepeatAndSelectDpEvent(GaussianDpEvent(2.0), mean, shape))
-        return found.get_epsilon(1e-5)
+        accountant = RdpAccountant(orders=list(ORDERS))
+        accountant.compose(RepeatAndSelectDpEvent(GaussianDpEvent(2.0), mean, shape))
+        return accountant.get_epsilon(1e-5)
 
     for runs, shape in ((LAWS[1], 1), (LAWS[2], 0), (LAWS[4], 3)):
         ours = change(stopping.best_of_epsilon(dp.gaussian(2.0), runs, 1e-5))

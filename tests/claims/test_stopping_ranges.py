@@ -78,8 +78,8 @@ def test_the_worst_rounds_fixed_beforehand(rng):
     epsilon, k, target = 0.3, 40, 2.0
     t = np.clip((target + np.arange(1, k + 2) * epsilon) / (k + 1), 1e-9, epsilon - 1e-9)
     t = t[np.abs(t - epsilon / 2) < 0.1]
-    found = max(dp.finite(*coin(epsilon, v)).compose(k).delta(target) for v in t)
-    equal(found, stopping.bounded_range_delta(epsilon, k, target), rtol=1e-8)
+    worst = max(dp.finite(*coin(epsilon, v)).compose(k).delta(target) for v in t)
+    equal(worst, stopping.bounded_range_delta(epsilon, k, target), rtol=1e-8)
 
 
 @claim("X-bounded-range", of=1.0, wrong=[0.99])

@@ -263,8 +263,8 @@ def test_a_row_is_protected_by_its_own_rate(rate, rng):
         at_most(dp.max_divergence(without, whole), bound)
         # attained by a coin that looks for the row, and by steps with Gaussian noise
         p, q = dp.dominating_pair(1.0)
-        found = dp.max_divergence(rates[0] * p + (1 - rates[0]) * q, q)
-        equal(found, subsampling.amplification(1.0, rate(rates[0], rates[1:]))[0])
+        largest = dp.max_divergence(rates[0] * p + (1 - rates[0]) * q, q)
+        equal(largest, subsampling.amplification(1.0, rate(rates[0], rates[1:]))[0])
     small, large = (dp.subsample(dp.gaussian(1.3), r).compose(20) for r in (0.1, 0.2))
     at_most(small.delta(np.arange(4.0)), large.delta(np.arange(4.0)))
 

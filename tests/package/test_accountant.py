@@ -84,10 +84,10 @@ def test_reference(row):
         if row["delta"] > 1e-20:
             holds(high - low <= 1e-6 * truth, "the interval is narrow")
 
-    found = loss.epsilon_interval(row["delta"])
-    check(found)
-    if found[1] - found[0] < 1e-3 * truth:
-        must_fail(check, [1.002 * end for end in found])
+    interval = loss.epsilon_interval(row["delta"])
+    check(interval)
+    if interval[1] - interval[0] < 1e-3 * truth:
+        must_fail(check, [1.002 * end for end in interval])
     low, _high = loss.delta_interval(truth)
     holds(low * (1 - 1e-9) <= row["delta"] + 1e-290, "delta at this epsilon")
 

@@ -233,6 +233,8 @@ def test_an_annotation_without_a_check_is_an_error_of_the_module():
             right(*wrong)
     with pytest.raises(TypeError, match="^right\\(\\): missing a required argument"):
         right()
+    with pytest.raises(TypeError, match="^right\\(\\): no argument 'sgima', but sigma, order, p$"):
+        right(sgima=1)
 
 
 def test_every_public_call_is_checked_and_shows_its_hints():
@@ -246,8 +248,8 @@ def test_every_public_call_is_checked_and_shows_its_hints():
 def test_import_leaves_what_is_slow_for_later():
     slow = "scipy", "matplotlib", "numpy.ma", "numpy.polynomial"
     code = f"import sys, dpnotes; print([m for m in {slow} if m in sys.modules])"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
-    assert found.stdout.strip() == "[]"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout.strip() == "[]"
 
 
 RETURNED = {
@@ -314,14 +316,14 @@ def fault(call, good, key, odd):
 def test_odd_arguments_are_answered_or_refused_by_name(name):
     call = CALLS[name]
     good, taken = arguments(name, call), inspect.signature(call).parameters
-    found = {}
+    faults = {}
     for key in taken:
         theirs = key == "weigh" or callable(good.get(key, taken[key].default))
         for odd in ODD:
             if not (theirs and callable(odd)):
-                found[f"{key}={odd!r:.60}"] = fault(call, good, key, odd)
+                faults[f"{key}={odd!r:.60}"] = fault(call, good, key, odd)
     allowed = ("a NaN",) if name in WITH_NAN else ()
-    assert not {odd: said for odd, said in found.items() if said and said not in allowed}
+    assert not {odd: said for odd, said in faults.items() if said and said not in allowed}
 
 
 def frozen(value):

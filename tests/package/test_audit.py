@@ -58,8 +58,8 @@ RIGHT = {
 @pytest.mark.parametrize("case", [*BROKEN, *RIGHT])
 def test_broken_mechanisms_are_refuted_and_right_ones_are_not(case):
     mechanism, pair, epsilon, delta = (BROKEN | RIGHT)[case]
-    found = run(mechanism, pair, epsilon, delta)
-    assert found.refuted == (case in BROKEN), str(found)
+    audit = run(mechanism, pair, epsilon, delta)
+    assert audit.refuted == (case in BROKEN), str(audit)
 
 
 def test_the_bound_comes_close_where_the_best_event_is_likely():
@@ -79,8 +79,8 @@ def test_false_alarms_are_as_rare_as_stated():
     def check(mechanism):
         rng, alarms = np.random.default_rng(1), 0
         for _ in range(200):
-            found = auditing.audit(mechanism(), 0, 1, 0.0, runs=2000, false_alarm=0.05, rng=rng)
-            alarms += found.refuted
+            audit = auditing.audit(mechanism(), 0, 1, 0.0, runs=2000, false_alarm=0.05, rng=rng)
+            alarms += audit.refuted
         assert alarms <= 27
 
     def blind(x, runs, rng):
@@ -98,8 +98,8 @@ def test_false_alarms_are_as_rare_as_stated():
 
 def test_a_mechanism_runs_once_a_call_unless_it_is_marked():
     once = functools.partial(dp.laplace_mechanism, sensitivity=1, epsilon=2.0)
-    found = run(once, (0.0, 1.0), 1.0, runs=6000)
-    assert found.refuted and found.runs == 3000
+    audit = run(once, (0.0, 1.0), 1.0, runs=6000)
+    assert audit.refuted and audit.runs == 3000
     batches = []
 
     def draw(x, runs, rng):
@@ -126,9 +126,9 @@ def test_outputs_of_every_kind(name):
     def mechanism(x, rng):
         return KINDS[name](int(rng.random() < (0.9 if x else 0.1)))
 
-    found = run(mechanism, (0, 1), 1.0, runs=4000)
-    assert found.refuted == (name != "empty")
-    assert (1.5 < found.epsilon < np.log(9)) == (name != "empty")
+    audit = run(mechanism, (0, 1), 1.0, runs=4000)
+    assert audit.refuted == (name != "empty")
+    assert (1.5 < audit.epsilon < np.log(9)) == (name != "empty")
 
 
 def test_outputs_that_only_the_second_half_shows():
@@ -153,8 +153,8 @@ def test_what_the_first_half_did_not_show_is_in_no_event(late, yes, no):
         calls.append(x)
         return late if len(calls) > 200 else (yes if x else no)
 
-    found = run(mechanism, (0, 1), 1.0, runs=200)
-    assert found.counts == (0, 0) and found.epsilon == 0.0 and len(calls) == 400
+    audit = run(mechanism, (0, 1), 1.0, runs=200)
+    assert audit.counts == (0, 0) and audit.epsilon == 0.0 and len(calls) == 400
 
 
 @pytest.mark.slow
@@ -174,8 +174,8 @@ def test_atoms_of_a_continuous_law():
     def draw(x, runs, rng):
         return np.clip(x + rng.laplace(0, 1, runs), 0, 0.5)
 
-    found = run(auditing.in_batches(draw), (0.0, 1.0), 0.5)
-    assert found.refuted and found.epsilon <= 1
+    audit = run(auditing.in_batches(draw), (0.0, 1.0), 0.5)
+    assert audit.refuted and audit.epsilon <= 1
 
     def heap(x, runs, rng):  # on x = 1 the zeros lie a little below, among other numbers
         few = rng.random(runs) < 0.1
@@ -186,9 +186,9 @@ def test_atoms_of_a_continuous_law():
 
 def test_the_result_explains_itself():
     known = auditing.in_batches(lambda x, runs, rng: np.full(runs, x))
-    found = run(known, (0.0, 1.0), 1.0, runs=2000)
-    assert found.counts == (1000, 0) and found.refuted and found.confidence == 1 - ALARM
-    assert found == run(known, (0.0, 1.0), 1.0, runs=2000)
+    audit = run(known, (0.0, 1.0), 1.0, runs=2000)
+    assert audit.counts == (1000, 0) and audit.refuted and audit.confidence == 1 - ALARM
+    assert audit == run(known, (0.0, 1.0), 1.0, runs=2000)
     assert "not refuted" in str(run(laplace(1), (0.0, 1.0), 1.0, runs=2000))
 
 
@@ -223,13 +223,13 @@ def zeros(x, runs, rng):
     ],
 )
 def test_the_event_in_words(draw, words):
-    found = run(auditing.in_batches(draw), (0, 1), 1.0, runs=4000)
-    assert found.refuted and re.fullmatch(words, found.event)
+    audit = run(auditing.in_batches(draw), (0, 1), 1.0, runs=4000)
+    assert audit.refuted and re.fullmatch(words, audit.event)
 
 
 def test_the_sentence_of_an_audit():
-    found = auditing.Audit(1.23456, 1.0, 0.01, 1 - 1e-6, "output 0", "x_neighbour", (70, 5), 100)
-    assert str(found) == (
+    audit = auditing.Audit(1.23456, 1.0, 0.01, 1 - 1e-6, "output 0", "x_neighbour", (70, 5), 100)
+    assert str(audit) == (
         "epsilon >= 1.235 at delta = 0.01 with confidence 1 - 1e-06; the claim 1 is refuted. "
         "Event: output 0; seen 70 times on x_neighbour, 5 times on x, of 100 runs each."
     )

@@ -52,11 +52,11 @@ def test_the_command_line_equals_the_library(capsys):
     low, high = run.epsilon_interval(1e-5)
     assert f"between {wording.digits(low, 13, np.floor)} and" in text and high - low < 1e-11
     line = "epsilon --sigma 4 --rate 0.01 --steps 1000 --then --scale 20 --steps 5 --delta 1e-6"
-    found = json.loads(said(capsys, f"{line} --json"))
+    told = json.loads(said(capsys, f"{line} --json"))
     run = dp.subsample(dp.gaussian(4.0), 0.01).compose(1000) + dp.laplace(20.0).compose(5)
-    assert found["answer"] == run.epsilon(1e-6)
-    assert [found["low"], found["high"]] == list(run.epsilon_interval(1e-6))
-    assert float(found["shown_low"]) <= found["low"] <= found["high"] <= float(found["shown_high"])
+    assert told["answer"] == run.epsilon(1e-6)
+    assert [told["low"], told["high"]] == list(run.epsilon_interval(1e-6))
+    assert float(told["shown_low"]) <= told["low"] <= told["high"] <= float(told["shown_high"])
     text = said(capsys, "delta --scale 10 --steps 100 --epsilon 4")
     high = wording.digits(dp.laplace(10.0).compose(100).delta(4.0), 10, np.ceil)
     assert text.startswith(f"delta is at most {high} "), "its interval is 2e-6 wide"
@@ -64,9 +64,9 @@ def test_the_command_line_equals_the_library(capsys):
 
 @pytest.mark.parametrize("name", RUNS)
 def test_bounds_are_above_the_exact_number_and_rounded_up(name):
-    found = asked(RUNS[name], delta=1e-6)
-    exact = found["answer"]
-    for row in found["rows"]:
+    answer = asked(RUNS[name], delta=1e-6)
+    exact = answer["answer"]
+    for row in answer["rows"]:
         assert (row["epsilon"] is None) == bool(row["why"]), row
         if row["epsilon"] is not None and row["kind"] != "approximation":
             assert row["epsilon"] >= exact * (1 - 1e-12), row
@@ -100,8 +100,8 @@ def test_rows_are_the_functions_of_the_book():
     assert row([PURE], "X-optimal")["epsilon"] == composition.optimal(0.1, k, delta)
     assert row([PURE], "U-zcdp-to-dp")["epsilon"] == dp.zcdp_to_dp(k * 0.1**2 / 2, delta)
     sampled = dp.finite(*subsampling.subsampled_dominating_pair(0.1, 0.5, 1e-10)).compose(50)
-    found = row([dict(LEAKY, rate=0.5)], "X-subsampled-pair", delta=5e-9)
-    assert found["epsilon"] == sampled.epsilon(5e-9)
+    pair = row([dict(LEAKY, rate=0.5)], "X-subsampled-pair", delta=5e-9)
+    assert pair["epsilon"] == sampled.epsilon(5e-9)
     pair = dp.finite(*subsampling.subsampled_dominating_pair(0.5, 0.01)).compose(200)
     assert row([COIN], "X-subsampled-pair")["epsilon"] == pair.epsilon(delta)
     both = dp.gaussian(20.0).compose(100) + dp.laplace(10.0).compose(1000)
@@ -132,9 +132,9 @@ def test_the_textbook_formula_ends_where_its_proof_does():
 
 def test_the_normal_approximation_is_no_bound():
     rare = dict(mechanism="gaussian", sigma=0.6, rate=0.001, steps=100)
-    found = row([rare], "U-plrv-gaussian", delta=1e-5)
-    assert found["kind"] == "approximation"
-    assert found["epsilon"] < row([rare], "X-dominating-pair", delta=1e-5)["epsilon"] / 2
+    normal = row([rare], "U-plrv-gaussian", delta=1e-5)
+    assert normal["kind"] == "approximation"
+    assert normal["epsilon"] < row([rare], "X-dominating-pair", delta=1e-5)["epsilon"] / 2
 
 
 @pytest.mark.parametrize(
@@ -149,26 +149,26 @@ def test_the_normal_approximation_is_no_bound():
     ],
 )
 def test_the_other_way_round_meets_the_target_and_nothing_better_does(question, part, target):
-    found = asked([part], question=question, epsilon=target)
+    answer = asked([part], question=question, epsilon=target)
     # the upper end of delta meets the target. That of epsilon is asked by another line: where noise
     # has atoms it is some 1e-9 above the least epsilon, so the lower end is what must not be above
-    assert target * 0.9 < found["low"] <= target and found["sharp"]
-    assert found["epsilon"] == found["high"]
-    (known,) = found["parts"]
+    assert target * 0.9 < answer["low"] <= target and answer["sharp"]
+    assert answer["epsilon"] == answer["high"]
+    (known,) = answer["parts"]
     name = MECHANISMS[known["mechanism"]].parameter if question == "noise" else question
-    assert found["answer"] == known[name]
+    assert answer["answer"] == known[name]
     way = -1 if name in ("sigma", "scale") else 1  # what is less private
     step = 1 if question == "steps" else 1e-6 * known[name]
     assert asked([{**known, name: known[name] + way * step}])["answer"] > target
-    assert way * float(found["shown"]) <= way * found["answer"]
+    assert way * float(answer["shown"]) <= way * answer["answer"]
 
 
-def gives_the_answer(found):
+def gives_the_answer(answer):
     """The call to copy."""
-    *lines, last = found["call"].splitlines()
+    *lines, last = answer["call"].splitlines()
     names = {}
     exec("\n".join(lines), names)
-    assert eval(last, names) == found["answer"]
+    assert eval(last, names) == answer["answer"]
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -185,10 +185,10 @@ def test_the_call_to_copy_calibrates():
 
 
 def test_the_curve_is_the_exact_one_below_the_moments():
-    found = questions.curve({"parts": [GAUSS]})
+    curve = questions.curve({"parts": [GAUSS]})
     run = dp.subsample(dp.gaussian(1.1), 0.00427).compose(14100)
-    assert found["exact"] == run.epsilon(np.array(found["delta"])).tolist()
-    assert (np.array(found["renyi"]) >= found["exact"]).all()
+    assert curve["exact"] == run.epsilon(np.array(curve["delta"])).tolist()
+    assert (np.array(curve["renyi"]) >= curve["exact"]).all()
 
 
 @pytest.mark.parametrize(
@@ -327,8 +327,8 @@ def test_what_is_refused_is_not_computed_and_a_bug_is_raised(monkeypatch):
     def bug(words):
         raise ValueError(words)
 
-    found = row_of(lambda words: dp.gaussian(1e-300))
-    assert found["epsilon"] is None and found["why"].startswith("not computed: sigma must be")
+    theorem = row_of(lambda words: dp.gaussian(1e-300))
+    assert theorem["epsilon"] is None and theorem["why"].startswith("not computed: sigma must be")
     with pytest.raises(ValueError, match="sigma must be"):
         row_of(bug)
 
@@ -400,25 +400,25 @@ def test_a_query_is_looked_at_before_any_work():
 
 def test_all_of_the_data_may_take_part_where_that_meets_the_target():
     part = dict(mechanism="gaussian", sigma=10.0)
-    found = asked([part], question="rate", epsilon=0.1, delta=0.02)
-    assert found["answer"] == found["parts"][0]["rate"] == 1.0 and found["shown"] == "1"
+    answer = asked([part], question="rate", epsilon=0.1, delta=0.02)
+    assert answer["answer"] == answer["parts"][0]["rate"] == 1.0 and answer["shown"] == "1"
     with pytest.raises(ValueError, match="^steps must have a value that just meets"):
         asked([part], question="steps", epsilon=1e-3, delta=1e-9)
 
 
 def test_batches_and_epochs_become_rate_and_steps():
     part = dict(mechanism="gaussian", sigma=1.1)
-    found = asked([dict(part, batch=512, epochs=20)], rows=50_000)
-    (made,) = found["parts"]
+    answer = asked([dict(part, batch=512, epochs=20)], rows=50_000)
+    (made,) = answer["parts"]
     assert (made["rate"], made["steps"]) == (512 / 50_000, 20 * 98)
-    assert "rate 0.01024, 20 epochs are 1960 steps" in found["warnings"][0]
+    assert "rate 0.01024, 20 epochs are 1960 steps" in answer["warnings"][0]
     (made,) = asked([dict(part, rate=0.02, epochs=2.5)], rows=50_000)["parts"]
     assert made["steps"] == 125
 
 
 def test_delta_is_0_for_pure_steps_unless_said():
-    found = questions.answers({"parts": [PURE]})
-    assert found["delta"] == 0.0 and found["answer"] == pytest.approx(100.0, rel=1e-12)
+    answer = questions.answers({"parts": [PURE]})
+    assert answer["delta"] == 0.0 and answer["answer"] == pytest.approx(100.0, rel=1e-12)
     with pytest.raises(ValueError, match="^delta must be given"):
         questions.answers({"parts": [PURE, WHOLE]})
     with pytest.raises(ValueError, match="^delta must be given"):

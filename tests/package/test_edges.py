@@ -219,8 +219,8 @@ def test_integers_that_fit_are_of_64_bits_and_others_of_python():
     ends = {-(2**63) - 1: object, -(2**63): np.int64, 2**63 - 1: np.int64, 2**63: object}
     for total, kind in ends.items():
         value = np.array([total - noise], dtype=object)
-        found = dp.discrete_laplace_mechanism(value, 1, 0.1, rng=np.random.default_rng(8))
-        assert found.dtype == kind and found[0] == total
+        noisy = dp.discrete_laplace_mechanism(value, 1, 0.1, rng=np.random.default_rng(8))
+        assert noisy.dtype == kind and noisy[0] == total
 
 
 def test_a_row_that_is_no_float_moves_no_other_row():
@@ -232,8 +232,8 @@ def test_a_row_that_is_no_float_moves_no_other_row():
         ):
             alone = to_grid(values, lower=-upper, upper=upper, grid=grid)
             for huge, end in ((10**400, upper), (-(10**400), -upper)):
-                found = to_grid([*values, huge], lower=-upper, upper=upper, grid=grid)
-                holds(found == np.append(alone, end / grid))
+                steps = to_grid([*values, huge], lower=-upper, upper=upper, grid=grid)
+                holds(steps == np.append(alone, end / grid))
 
     check(dp.to_grid)
     must_fail(check, lambda values, **more: dp.to_grid([min(v, 2**60) for v in values], **more))
@@ -261,12 +261,12 @@ def test_the_law_of_many_equal_answers_is_a_beta_function():
 
     def check(noise, counts=few):
         for below, above in counts:
-            found = query_release.sparse_log_law(
+            log_law = query_release.sparse_log_law(
                 replace(noise, count=above + 1), np.full(below + above, 0.3),
                 np.repeat([0, 1], (below, above)), 0.3,
             )  # fmt: skip
             exact = float(mpmath.log(mpmath.beta(below + 1, above + 1)))
-            equal(found, exact, rtol=1e-15, atol=1e-11)
+            equal(log_law, exact, rtol=1e-15, atol=1e-11)
 
     for scale in (0.05, 40.0):
         check(SparseVector(scale, scale))
@@ -292,8 +292,8 @@ def test_the_scales_of_the_six_algorithms_of_lyu_su_and_li():
         (s / half, 0.0, None, np.inf, False),
         (s / half, s / half, None, np.inf, False),
     ]
-    found = query_release.lyu_variants(epsilon, c, s).values()
-    for one, known in zip(found, figure, strict=True):
+    variants = query_release.lyu_variants(epsilon, c, s).values()
+    for one, known in zip(variants, figure, strict=True):
         assert (one.refresh_scale is None) == (known[2] is None)
         scales = (np.array([x or 0.0 for x in each], dtype=float) for each in (astuple(one), known))
         equal(*scales)
@@ -337,8 +337,8 @@ def test_the_step_away_from_a_data_point_is_that_of_vardi_and_zhang():
     """Four rows pull at the mean, itself a row, by 4 cos 45 - 1 = 1.8; the row there holds by 1."""
     points = [[0.0, 0.0], [1.0, 1.0], [1.0, 1.0], [1.0, -1.0], [1.0, -1.0], [-4.0, 0.0]]
     pull, weight = 4 * np.sqrt(0.5) - 1, 4 * np.sqrt(0.5) + 1 / 4
-    found = erm.geometric_median(points, tolerance=0.1)
-    equal(found, [(pull - 1) / weight, 0.0], atol=1e-15)
+    median = erm.geometric_median(points, tolerance=0.1)
+    equal(median, [(pull - 1) / weight, 0.0], atol=1e-15)
     equal(erm.geometric_median(points, tolerance=0.14), 0.0)  # 0.83 of 6 is below 0.14
 
 
@@ -347,12 +347,12 @@ def test_a_tie_of_votes_counts_one_half():
         votes = (2 * coins - 1).sum(-1)
         return (votes > 0).mean(1) + tie * (votes == 0).mean(1)
 
-    found = adaptive_analysis.noise_analyst(
+    accuracies = adaptive_analysis.noise_analyst(
         (5,), [2], answer=np.ones_like, repetitions=30, rng=np.random.default_rng(3)
     )
     coins = adaptive_analysis._coins((30, 5, 2), np.random.default_rng(3))
-    equal(found[0, :, 0], accuracy(coins, 0.5))
-    must_fail(equal, found[0, :, 0], accuracy(coins, 1.0))
+    equal(accuracies[0, :, 0], accuracy(coins, 0.5))
+    must_fail(equal, accuracies[0, :, 0], accuracy(coins, 1.0))
 
 
 def test_the_holdout_answers_on_whichever_side_it_lies():

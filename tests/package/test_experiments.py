@@ -34,19 +34,19 @@ def test_regrets_of_fits_that_publish_the_optimum_and_zero():
 
     def regrets(theta):
         rng, fit = np.random.default_rng(5), Fit(theta)
-        found = erm.regrets(fit, x, y, (40, 200), epsilon=1.0, runs=3000, rng=rng)
+        regret = erm.regrets(fit, x, y, (40, 200), epsilon=1.0, runs=3000, rng=rng)
         assert [len(g.y) for g in fit.given] == [40] * 75 + [200] * 25  # 3000/40, and at least 25
-        return found
+        return regret
 
     best = regrets(lambda g: erm.risk_minimum(g.x, g.y, regularization=g.regularization))
     holds(np.abs(best) < 1e-12)
 
     def check(least):
         order = np.random.default_rng(5).permutation(200)
-        for n, found in zip((40, 200), regrets(lambda g: np.zeros(3)), strict=True):
+        for n, regret in zip((40, 200), regrets(lambda g: np.zeros(3)), strict=True):
             a, b = x[order[:n]], y[order[:n]]
             lam = erm.best_regularization(n, 3, epsilon=1.0)
-            equal(found, np.log(2) - least(a, b, lam), rtol=1e-6)
+            equal(regret, np.log(2) - least(a, b, lam), rtol=1e-6)
 
     def oracle(a, b, lam):
         def risk(theta):
@@ -70,14 +70,14 @@ def test_the_line_up_of_two_on_a_line_is_right_as_often_as_laplace_noise_lets_it
     apart = np.abs(first - second).item()
     scale = erm.output_sensitivity(29, 0.5)
     epsilons, trials = scale / apart * np.array([0.2, 2.0, 6.0, 200.0]), 5_000
-    found = erm.line_up(
+    shares = erm.line_up(
         x, y, [0, 1], epsilons, regularization=0.5, trials=trials, rng=np.random.default_rng(6)
     )
 
     def check(stretch):
         right = 1 - np.exp(-epsilons * apart / (2 * stretch * scale)) / 2
         room = 6 * np.sqrt(right * (1 - right) / trials) + 1e-12
-        holds(np.abs(np.array(found) - right) <= room)
+        holds(np.abs(np.array(shares) - right) <= room)
 
     check(1.0)
     must_fail(check, 1.3)
@@ -89,16 +89,16 @@ def test_rows_that_are_held_out_are_not_learnt_from():
     x, y = rows(41, 2)
     fit, ridge = Fit(lambda g: [1.0, -0.3]), erm.best_regularization(30, 2, epsilon=0.5, delta=1e-6)
     options = dict(loss=erm.logistic_loss, epsilon=0.5, delta=1e-6)
-    found = erm.held_out(fit, x, y, **options, rng=None)
-    assert len(found) == len(fit.given) == 20 and len({tuple(g.y) for g in fit.given}) > 10
-    for right, g in zip(found, fit.given, strict=True):
+    accuracies = erm.held_out(fit, x, y, **options, rng=None)
+    assert len(accuracies) == len(fit.given) == 20 and len({tuple(g.y) for g in fit.given}) > 10
+    for right, g in zip(accuracies, fit.given, strict=True):
         assert g.loss is erm.logistic_loss and g.regularization == ridge
         out = [i for i in range(41) if not (x[i] == g.x).all(1).any()]
         assert len(g.x) == len(g.y) == 30 and len(out) == 11
         places = [np.argmax((x == row).all(1)) for row in g.x]
         holds(y[places] == g.y)
         equal(right, np.mean([(x[i] @ [1.0, -0.3] > 0) == (y[i] > 0) for i in out]))
-    equal(erm.held_out(fit, x, y, **options, splits=3, rng=None), found[:3])
+    equal(erm.held_out(fit, x, y, **options, splits=3, rng=None), accuracies[:3])
 
 
 def test_the_distance_gets_the_points_and_no_labels(monkeypatch):
@@ -130,10 +130,10 @@ def test_the_noise_of_the_line_up_is_that_of_all_rows_with_the_candidate(monkeyp
         return np.zeros(dimension)
 
     monkeypatch.setattr(experiments, "spherical_laplace", noise)
-    found = erm.line_up(
+    shares = erm.line_up(
         x, y, [0, 5, 7], [0.1, 4.0], regularization=0.5, trials=3, rng=np.random.default_rng(1)
     )
-    assert found == [1.0, 1.0]  # without noise the optimum names who is in
+    assert shares == [1.0, 1.0]  # without noise the optimum names who is in
     scale = erm.output_sensitivity(10, 0.5)  # nine others, and the candidate
     equal(drawn, [scale / 0.1] * 3 + [scale / 4.0] * 3)
 

@@ -14,5 +14,5 @@ def test_every_package_asked_for_is_locked():
     asked = [Requirement(line) for line in lines if line and line[0] != "#"]
     assert len(asked) > 10
     for each in asked:
-        found = [v for name, v in lock if canonicalize_name(name) == canonicalize_name(each.name)]
-        assert found and all(map(each.specifier.contains, found)), f"{each}: run `make pins`"
+        pins = [v for name, v in lock if canonicalize_name(name) == canonicalize_name(each.name)]
+        assert pins and all(map(each.specifier.contains, pins)), f"{each}: run `make pins`"

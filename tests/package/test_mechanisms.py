@@ -177,8 +177,8 @@ def test_exact_samplers_take_huge_scales():
 def test_integers_beyond_64_bits_stay_exact():
     for mechanism in (dp.discrete_laplace_mechanism, dp.discrete_gaussian_mechanism):
         top = np.array([2**63 - 1] * 40)
-        found = mechanism(top, rng=rng())
-        assert found.dtype == object and max(abs(int(f) - 2**63 + 1) for f in found) < 50
+        noisy = mechanism(top, rng=rng())
+        assert noisy.dtype == object and max(abs(int(f) - 2**63 + 1) for f in noisy) < 50
         assert abs(mechanism(10**40, rng=rng()) - 10**40) < 50
         assert mechanism(np.array([10**40, 1]), rng=rng()).dtype == object
         assert mechanism(np.array([3], dtype=np.uint8), rng=rng()).dtype == np.int64
@@ -189,16 +189,16 @@ def test_integers_beyond_64_bits_stay_exact():
 
 def test_every_row_lands_on_the_grid():
     rows = [np.nan, np.inf, -np.inf, 1e308, 0.3, -0.3, 5]
-    found = dp.to_grid(rows, lower=-1, upper=2, grid=0.5)
-    assert found.tolist() == [-2, 4, -2, 4, 1, -1, 4] and found.dtype == np.int64
+    steps = dp.to_grid(rows, lower=-1, upper=2, grid=0.5)
+    assert steps.tolist() == [-2, 4, -2, 4, 1, -1, 4] and steps.dtype == np.int64
     assert dp.to_grid(0.3, lower=0, upper=1, grid=1e-3) == 300
     assert type(dp.safe_sum([], lower=0, upper=1, grid=0.5, rng=rng())) is float
     for wrong in (dict(upper=-1), dict(grid=0), dict(grid=1e-20), dict(lower=np.inf)):
         name = next(iter(wrong))
         with pytest.raises(ValueError, match=f"^{name} must"):
             dp.safe_sum([0.5], **{**dict(lower=0, upper=1, grid=0.5), **wrong}, rng=rng())
-    found = dp.to_grid([-9.0, 9.0], lower=0.3, upper=0.8, grid=0.5)
-    assert found.tolist() == [1, 2]  # the multiples next to 0.3 and 0.8
+    steps = dp.to_grid([-9.0, 9.0], lower=0.3, upper=0.8, grid=0.5)
+    assert steps.tolist() == [1, 2]  # the multiples next to 0.3 and 0.8
     far, near = 2.0**53, 2.0**53 - 1  # beyond 2^53 steps a bound is no exact whole number
     for lower, upper in ((-far, 0.0), (0.0, far), (-far, -near), (near, far)):
         with pytest.raises(ValueError, match="^grid must"):

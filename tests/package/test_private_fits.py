@@ -80,8 +80,8 @@ def test_nesterov_arrives_where_newton_is_not_allowed_to(monkeypatch):
     for loss in (erm.logistic_loss, erm.huber_loss, erm.squared_loss):
         for lam in (1e-3, 0.1, 3.0):
             nothing = np.zeros(3)
-            found = erm.optima.descend(x, y, loss, lam, nothing, nothing, tolerance=1e-11)
-            assert found[1] <= 1e-11
+            arrived = erm.optima.descend(x, y, loss, lam, nothing, nothing, tolerance=1e-11)
+            assert arrived[1] <= 1e-11
 
 
 def test_a_ridge_too_weak_for_the_noise_is_refused_before_the_rows_are_looked_at():
@@ -99,16 +99,16 @@ def test_what_output_perturbation_adds_to_the_optimum():
     moves = erm.output_sensitivity(40, lam) + 2e-9 / lam  # and what the solver may leave
     for delta in (0.0, 1e-5):
         options = dict(epsilon=0.7, delta=delta, regularization=lam)
-        found = erm.output_perturbation(x, y, **options, rng=np.random.default_rng(1))
+        fit = erm.output_perturbation(x, y, **options, rng=np.random.default_rng(1))
         same = np.random.default_rng(1)
         if delta:
-            assert found.scale == pytest.approx(dp.gaussian_sigma(0.7, delta) * moves, rel=1e-13)
-            noise = same.normal(0, found.scale, 3)
+            assert fit.scale == pytest.approx(dp.gaussian_sigma(0.7, delta) * moves, rel=1e-13)
+            noise = same.normal(0, fit.scale, 3)
         else:
-            assert found.scale == pytest.approx(moves / 0.7, rel=1e-13)
-            noise = erm.spherical_laplace(3, found.scale, rng=same)
-        assert found.theta == pytest.approx(optimum + noise, rel=1e-9)
-        assert (found.epsilon, found.delta) == (0.7, delta)
+            assert fit.scale == pytest.approx(moves / 0.7, rel=1e-13)
+            noise = erm.spherical_laplace(3, fit.scale, rng=same)
+        assert fit.theta == pytest.approx(optimum + noise, rel=1e-9)
+        assert (fit.epsilon, fit.delta) == (0.7, delta)
 
 
 def test_what_objective_perturbation_adds_to_the_optimum():
@@ -116,19 +116,19 @@ def test_what_objective_perturbation_adds_to_the_optimum():
     x, y, lam, n = dp.clip_rows(rng.normal(size=(40, 3))), rng.choice([-1.0, 1.0], 40), 0.02, 40
     for delta, loss in ((0.0, erm.logistic_loss), (1e-5, erm.huber_loss)):
         options = dict(epsilon=1.7, delta=delta, regularization=lam, loss=loss)
-        found = erm.objective_perturbation(x, y, **options, rng=np.random.default_rng(1))
+        fit = erm.objective_perturbation(x, y, **options, rng=np.random.default_rng(1))
         left = 1.7 * 0.99 - np.log1p(loss.smoothness / (n * lam))  # one percent for the solver
         same = np.random.default_rng(1)
         if delta:
-            at = erm.objective_perturbation_delta(left, found.scale)
+            at = erm.objective_perturbation_delta(left, fit.scale)
             assert delta * (1 - 1e-6) < at <= delta
-            b = same.normal(0, found.scale, 3)
-            assert found.delta_at(1.7) == pytest.approx(at, rel=1e-9)
+            b = same.normal(0, fit.scale, 3)
+            assert fit.delta_at(1.7) == pytest.approx(at, rel=1e-9)
         else:
-            assert found.scale == pytest.approx(2 / left, rel=1e-13)
-            b = erm.spherical_laplace(3, found.scale, rng=same)
+            assert fit.scale == pytest.approx(2 / left, rel=1e-13)
+            b = erm.spherical_laplace(3, fit.scale, rng=same)
         hidden = erm.spherical_laplace(3, 2e-9 / (lam * 0.017), rng=same)
-        theta = found.theta - hidden
+        theta = fit.theta - hidden
         gradient = loss.gradient(theta, x, y).mean(0) + lam * theta + b / n
         assert np.linalg.norm(gradient) < 1e-11
 
@@ -158,10 +158,10 @@ def test_gradient_descent_is_its_three_lines():
 
 def test_public_numbers_of_the_fits():
     sigma = dp.gaussian_sigma(0.5, 1e-5)
-    found = erm.best_regularization(100, 3, epsilon=0.5, delta=1e-5, radius=2.0)
-    assert found == pytest.approx(2 * 3**0.5 * sigma / 200, rel=1e-14)
-    found = erm.best_regularization(100, 3, epsilon=0.5, radius=2.0)
-    assert found == pytest.approx(2 * 12**0.5 / 0.5 / 200, rel=1e-14)
+    ridge = erm.best_regularization(100, 3, epsilon=0.5, delta=1e-5, radius=2.0)
+    assert ridge == pytest.approx(2 * 3**0.5 * sigma / 200, rel=1e-14)
+    ridge = erm.best_regularization(100, 3, epsilon=0.5, radius=2.0)
+    assert ridge == pytest.approx(2 * 12**0.5 / 0.5 / 200, rel=1e-14)
     budget = dict(epsilon=0.5, delta=1e-5)
     for fit in (erm.objective_perturbation, erm.output_perturbation):
         ridge = erm.best_regularization(100, 3, **budget)
@@ -169,7 +169,7 @@ def test_public_numbers_of_the_fits():
     options = (
         erm.public_options(erm.noisy_gradient_descent, n, 3, **budget) for n in (10, 100, 10**6)
     )
-    steps = [found["steps"] for found in options]
+    steps = [each["steps"] for each in options]
     assert steps == [1, int(np.ceil(10**4 / (12 * sigma**2))), 100] and 1 < steps[1] < 100
     assert erm.output_sensitivity(50, 0.02, erm.hinge_loss) == pytest.approx(2.0, rel=1e-14)
     pure = erm.fits._pure_curve(2.0)
@@ -207,9 +207,9 @@ def test_extreme_budgets_give_finite_fits():
         for delta in (0.0, 1e-300, 1e-10):
             ridge = erm.best_regularization(50, 3, epsilon=epsilon, delta=delta)
             for fit in (erm.output_perturbation, erm.objective_perturbation):
-                found = fit(x, y, epsilon=epsilon, delta=delta, regularization=ridge, rng=rng)
-                assert np.isfinite(found.theta).all()
-                assert found.delta_at(epsilon) <= delta * (1 + 1e-6)
+                fitted = fit(x, y, epsilon=epsilon, delta=delta, regularization=ridge, rng=rng)
+                assert np.isfinite(fitted.theta).all()
+                assert fitted.delta_at(epsilon) <= delta * (1 + 1e-6)
 
 
 def test_codes_reach_from_one_end_to_the_other_and_no_row_beyond():
@@ -235,7 +235,7 @@ def test_the_page_shows_what_the_bench_measures(monkeypatch):
     bench = module_at("bench/erm.py")
     monkeypatch.setattr(bench, "BUDGETS", ((1.0, 0.0),))
     splits = list(bench.split(*surveys.voters()))
-    for name, found in islice(bench.ours(dp, splits), 2):
-        mean, _, _, error = found[1.0, 0.0]
+    for name, results in islice(bench.ours(dp, splits), 2):
+        mean, _, _, error = results[1.0, 0.0]
         kept = erm.bench_results()["voters", bench.SHOWN[name]][1.0]
         assert np.allclose(kept, (mean, error), atol=3e-4)  # a dozen of 47,200 votes

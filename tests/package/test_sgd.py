@@ -23,12 +23,12 @@ def run(problem, seed=3, **changes):
 
 
 def numerical_gradients(value, theta, step=1e-6):
-    found = np.zeros(theta.shape)
+    gradient = np.zeros(theta.shape)
     for index in np.ndindex(theta.shape):
         move = np.zeros(theta.shape)
         move[index] = step
-        found[index] = (value(theta + move) - value(theta - move)) / (2 * step)
-    return found
+        gradient[index] = (value(theta + move) - value(theta - move)) / (2 * step)
+    return gradient
 
 
 @pytest.mark.parametrize("clip", [0.3, 1e9])
@@ -39,15 +39,15 @@ def test_gradient_sums_are_the_clipped_derivatives(problem, clip):
         numerical_gradients(lambda t, i=i: logsumexp(x[i] @ t) - (x[i] @ t)[y[i]], theta)
         for i in range(7)
     ]
-    found = subsampling.softmax_clipped_sum(theta, x, y, clip)
-    np.testing.assert_allclose(found, subsampling.clipped_sum(each, clip), rtol=1e-7, atol=1e-8)
+    gradient = subsampling.softmax_clipped_sum(theta, x, y, clip)
+    np.testing.assert_allclose(gradient, subsampling.clipped_sum(each, clip), rtol=1e-7, atol=1e-8)
     signs = 2 * y - 1
     each = [
         numerical_gradients(lambda t, i=i: np.logaddexp(0, -signs[i] * (x[i] @ t)), theta[:, 0])
         for i in range(7)
     ]
-    found = subsampling.logistic_clipped_sum(theta[:, 0], x, signs, clip)
-    np.testing.assert_allclose(found, subsampling.clipped_sum(each, clip), rtol=1e-7, atol=1e-8)
+    gradient = subsampling.logistic_clipped_sum(theta[:, 0], x, signs, clip)
+    np.testing.assert_allclose(gradient, subsampling.clipped_sum(each, clip), rtol=1e-7, atol=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_no_rows_at_all_are_steps_of_pure_noise(gradient_sum, start, y):
 def test_same_seed_same_run_and_it_learns(problem):
     one, two, other = run(problem), run(problem), run(problem, seed=4)
     assert np.array_equal(one.theta, two.theta) and not np.array_equal(one.theta, other.theta)
-    found = run(problem, sigma=0.1, steps=200).theta
-    assert ((problem[0] @ found).argmax(1) == problem[1]).mean() > 0.9
+    theta = run(problem, sigma=0.1, steps=200).theta
+    assert ((problem[0] @ theta).argmax(1) == problem[1]).mean() > 0.9
 
 
 def test_so_many_steps_are_served_and_no_more(problem):
@@ -97,9 +97,9 @@ def test_the_norm_of_a_gradient_is_taken_over_all_its_entries(shape):
     """One number a row, up to the kernels of a convolution (out, in, height, width)."""
     size = np.array([5.0, 0.5, 0.0])[(...,) + (None,) * len(shape)]  # norms 5, 0.5 and 0
     gradients = size * np.ones(shape) / np.sqrt(np.ones(shape).size)
-    found = subsampling.clipped_sum(gradients, 2.0)
-    assert np.shape(found) == shape
-    np.testing.assert_allclose(np.linalg.norm(found), 2.5, rtol=1e-14)
+    clipped = subsampling.clipped_sum(gradients, 2.0)
+    assert np.shape(clipped) == shape
+    np.testing.assert_allclose(np.linalg.norm(clipped), 2.5, rtol=1e-14)
 
 
 def test_progress_shows_on_stderr_of_long_runs_only(problem, capsys, monkeypatch):

@@ -59,13 +59,13 @@ def test_a_client_has_true_hints(tmp_path):
     client = tmp_path / "client.py"
     client.write_text(CLIENT)
     said = mypy(tmp_path, "--strict", "--follow-imports=silent", str(client))
-    found = re.findall(r"client.py:(\d+): error: .*\[([\w-]+)\]", said)
+    reported = re.findall(r"client.py:(\d+): error: .*\[([\w-]+)\]", said)
     planted = [
         (str(number), line.split("# ")[1])
         for number, line in enumerate(CLIENT.splitlines(), 1)
         if "  # " in line
     ]
-    assert found == planted, said
+    assert reported == planted, said
 
 
 @pytest.mark.slow

@@ -119,14 +119,8 @@ def test_good_tex_is_html_and_mathml():
 
 
 FAILING = """---
-jupytext:
-  text_representation:
-    extension: .md
-    format_name: myst
-kernelspec:
-  display_name: Python 3
-  language: python
-  name: python3
+file_format: mystnb
+kernelspec: {display_name: Python 3, language: python, name: python3}
 ---
 
 # A page

@@ -31,6 +31,10 @@ def clopper_pearson(
     """(low, high): bounds of the chance of a coin that showed so many heads in so many trials.
 
     Each of the two fails with probability at most `alarm` (X-clopper-pearson). Arrays broadcast.
+
+    >>> low, high = auditing.clopper_pearson(9, trials=10, alarm=0.05)
+    >>> round(low, 4), round(high, 4)
+    (0.6058, 0.9949)
     """
     _none_above("successes", successes, "trials", trials)
     return _low(successes, trials, alarm), _high(successes, trials, alarm)
@@ -50,6 +54,9 @@ def epsilon_from_counts(
 
     It exceeds the epsilon of an (epsilon, delta)-DP mechanism with probability at most
     `false_alarm`, if the event was chosen without these runs. It is ln((low - delta)/high).
+
+    >>> round(auditing.epsilon_from_counts(900, 100, runs=1000, false_alarm=0.05), 4)
+    1.9897
     """
     _none_above("k", k, "runs", runs)
     _none_above("other", other, "runs", runs)
@@ -59,7 +66,11 @@ def epsilon_from_counts(
 @checked
 def guess_canaries(scores: Vector, guesses: CountOrZero) -> Array:
     """Guess the coins of canaries from their scores (m,): +1 (in) for the largest, -1 (out) for
-    the smallest, half of the even number `guesses` each, and 0, no guess, for those between."""
+    the smallest, half of the even number `guesses` each, and 0, no guess, for those between.
+
+    >>> auditing.guess_canaries([0.3, 2.0, -1.0, 0.1], guesses=2)
+    array([ 0,  1, -1,  0])
+    """
     if not len(scores):
         raise ValueError("scores must hold a number for each canary")
     if guesses % 2 or guesses > len(scores):
@@ -83,6 +94,9 @@ def epsilon_from_guesses(
     It exceeds the epsilon of an (epsilon, delta)-DP mechanism with probability at most
     `false_alarm`. For delta > 0 the number of all `canaries`, guessed or not, must be given, and
     the number of guesses must be fixed before the run.
+
+    >>> round(auditing.epsilon_from_guesses(90, guesses=100, false_alarm=0.05), 4)
+    1.6308
     """
     _none_above("correct", correct, "guesses", guesses)
     if canaries is None and (delta > 0).any():
@@ -90,10 +104,10 @@ def epsilon_from_guesses(
     if canaries is not None and (guesses > canaries).any():
         raise refusal("canaries", canaries, "at least the number of guesses")
     chance = np.maximum(_low(correct, guesses, false_alarm), 0.5)  # as no information guesses
-    found, leaked = np.broadcast_arrays(np.log(chance / (1 - chance)), delta * (canaries or 0))
-    given = map(np.ravel, np.broadcast_arrays(correct, guesses, leaked, found))
+    most, leaked = np.broadcast_arrays(np.log(chance / (1 - chance)), delta * (canaries or 0))
+    given = map(np.ravel, np.broadcast_arrays(correct, guesses, leaked, most))
     each = [_less(w, r, m, e, false_alarm) for w, r, m, e in zip(*given, strict=True)]
-    return np.reshape(each, found.shape)
+    return np.reshape(each, most.shape)
 
 
 def _less(correct, guesses, leaked, epsilon, false_alarm):

@@ -25,7 +25,11 @@ _BATCH = 2**16  # runs that a batched mechanism is asked for at a time
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found. `print` it for a sentence."""
+    """What an audit found. `print` it for a sentence.
+
+    >>> auditing.Audit(0.9, 0.5, 0.0, 0.999, "output 1", "x", (30, 9), 100).refuted
+    True
+    """
 
     epsilon: float  # the lower bound: a mechanism with less, at this delta, is ruled out
     claimed: float  # the epsilon that was asked about
@@ -63,6 +67,10 @@ def in_batches(draw: Function) -> _Batched:
 
     ``draw(x, runs, rng=rng)`` must return the outputs of `runs` independent runs on `x`, one
     along the first axis for each.
+
+    >>> draw = auditing.in_batches(lambda x, runs, rng: x + rng.laplace(size=runs))
+    >>> auditing.audit(draw, 0.0, 2.0, epsilon=1.0, runs=2000, rng=np.random.default_rng(1)).refuted
+    True
     """
     return _Batched(draw)
 
@@ -101,6 +109,11 @@ def audit(
     The first half of the runs chooses an event A: a union of classes of outputs. The second half
     counts it on both inputs. Given the first half A is fixed and the counts are binomial, so
     `epsilon_from_counts` is valid, however A was chosen (X-audit).
+
+    >>> rng = np.random.default_rng(1)
+    >>> result = auditing.audit(lambda x, rng: x, 0, 1, epsilon=1.0, runs=200, rng=rng)
+    >>> result.refuted, round(result.epsilon, 2)
+    (True, 1.86)
     """
     half = runs // 2
     first = [_joined(_batches(mechanism, at, half, rng)) for at in (x, x_neighbour)]

@@ -22,6 +22,9 @@ def public_options(fit, n, dimension, *, epsilon, delta=0.0):
     """What else `fit` takes, from public numbers alone: the ridge, or the steps, for radius 1.
 
     After n^2/(4 d sigma^2) steps the noise rules the proved regret (X-noisy-gradient-descent).
+
+    >>> erm.public_options(erm.noisy_gradient_descent, 1000, 5, epsilon=1.0, delta=1e-6)
+    {'epsilon': 1.0, 'delta': 1e-06, 'steps': 100}
     """
     public = {"epsilon": epsilon, "delta": delta}
     if fit is noisy_gradient_descent:
@@ -34,6 +37,11 @@ def held_out(fit, x, y, *, loss, epsilon, delta=0.0, splits=20, rng):
     """Accuracy on a quarter of the rows that a fit to the others has not seen, for each split.
 
     x (n, d), y (n,) of -1 and 1. `distance_loss` gets the points y x.
+
+    >>> x, y, rng = np.eye(2)[[0, 1] * 500], np.array([1, -1] * 500), np.random.default_rng(1)
+    >>> options = {"loss": erm.logistic_loss, "epsilon": 1.0, "splits": 2, "rng": rng}
+    >>> erm.held_out(erm.output_perturbation, x, y, **options)
+    array([1., 1.])
     """
     learn = 3 * len(y) // 4
     options = public_options(fit, learn, x.shape[1], epsilon=epsilon, delta=delta)
@@ -51,8 +59,12 @@ def regrets(fit, x, y, sizes, *, epsilon, runs=8_000, rng):
     """Mean regret J(theta) - J(theta*) of logistic fits to n of the rows, for each n in `sizes`.
 
     J is the ridged risk with the ridge that `fit` uses; about runs/n fits, at least 25.
+
+    >>> x, y, rng = np.eye(2)[[0, 1] * 50], np.array([1, -1] * 50), np.random.default_rng(1)
+    >>> np.round(erm.regrets(erm.output_perturbation, x, y, [50, 100], epsilon=9.0, rng=rng), 2)
+    array([0.02, 0.01])
     """
-    found, order = [], rng.permutation(len(y))
+    means, order = [], rng.permutation(len(y))
     for n in sizes:
         rows, labels = x[order[:n]], y[order[:n]]
         options = public_options(fit, n, x.shape[1], epsilon=epsilon)
@@ -61,8 +73,8 @@ def regrets(fit, x, y, sizes, *, epsilon, runs=8_000, rng):
         fits = [fit(rows, labels, rng=rng, **options).theta for _ in range(max(25, runs // n))]
         theta = np.array([best, *fits])
         value = logistic_loss(theta, rows, labels).mean(1) + lam / 2 * (theta**2).sum(1)
-        found.append(float((value[1:] - value[0]).mean()))
-    return found
+        means.append(float((value[1:] - value[0]).mean()))
+    return means
 
 
 def line_up(x, y, candidates, epsilons, *, regularization, trials=400, rng):
@@ -70,6 +82,10 @@ def line_up(x, y, candidates, epsilons, *, regularization, trials=400, rng):
 
     The rows outside of `candidates` are known, one candidate was added, and the optimum was
     published by output perturbation with each epsilon.
+
+    >>> x, y, rng = np.eye(2)[[0, 1] * 50], np.array([1, -1] * 50), np.random.default_rng(1)
+    >>> erm.line_up(x, y, [0, 1], [0.1, 100.0], regularization=0.1, rng=rng)
+    [0.515, 0.9825]
     """
     rest = np.setdiff1d(np.arange(len(y)), candidates)
     studies = [np.append(rest, candidate) for candidate in candidates]
@@ -85,10 +101,14 @@ def line_up(x, y, candidates, epsilons, *, regularization, trials=400, rng):
 
 
 def bench_results():
-    """What bench/erm.py measured: (data, fit) -> epsilon -> (mean accuracy, its standard error)."""
-    found: dict[tuple, dict] = {}
+    """What bench/erm.py measured: (data, fit) -> epsilon -> (mean accuracy, its standard error).
+
+    >>> erm.bench_results()["voters", "diffprivlib"][1.0]
+    (0.8101, 0.0042)
+    """
+    results: dict[tuple, dict] = {}
     with files(__package__).joinpath("bench.csv").open(encoding="utf8") as file:
         for data, fit, *numbers in list(csv.reader(file))[1:]:
             epsilon, mean, error = map(float, numbers)
-            found.setdefault((data, fit), {})[epsilon] = (mean, error)
-    return found
+            results.setdefault((data, fit), {})[epsilon] = (mean, error)
+    return results

@@ -44,6 +44,11 @@ class PrivateFit:
 
     ``theta``: (d,). ``epsilon``, ``delta``: the target it was fitted for. ``scale``: of the noise,
     as the method's docstring says. ``delta_at(epsilon)``: the proved delta at any epsilon >= 0.
+
+    >>> x, y, rng = [[1, 0], [0, 1]] * 500, [1, -1] * 500, np.random.default_rng(1)
+    >>> fit = erm.output_perturbation(x, y, epsilon=1.0, regularization=0.1, rng=rng)
+    >>> round(fit.scale, 4), round(fit.delta_at(0.5), 4)
+    (0.0195, 0.2876)
     """
 
     theta: np.ndarray
@@ -58,6 +63,9 @@ def spherical_laplace(dimension: Many, scale: Positive, *, rng: Generator) -> Ar
     """A vector with density proportional to exp(-||b||/scale) in R^dimension.
 
     Its norm is Gamma(dimension, scale), its direction uniform.
+
+    >>> erm.spherical_laplace(3, scale=0.1, rng=np.random.default_rng(1)).round(4)
+    array([0.0383, 0.0911, 0.0367])
     """
     direction = rng.standard_normal(dimension)
     return direction / np.linalg.norm(direction) * rng.gamma(dimension) * scale
@@ -75,6 +83,9 @@ def best_regularization(
     """lambda that minimises the proved regret against all ||theta|| <= radius (X-private-erm).
 
     The root mean square of the perturbation's norm, over n radius.
+
+    >>> round(erm.best_regularization(1000, 5, epsilon=1.0), 4)
+    0.011
     """
     d = dimension
     spread = 2 * sqrt(d * (d + 1)) / epsilon
@@ -90,6 +101,9 @@ def output_sensitivity(
     """How far the regularised optimum moves (l2) when one of n rows is replaced: 2 L(r)/(n lambda).
 
     L(r) is the loss's Lipschitz constant where the optimum must lie (X-output-perturbation).
+
+    >>> round(erm.output_sensitivity(1000, regularization=0.1), 4)
+    0.0195
     """
     radius = optimum_radius(loss, regularization)
     return 2 * loss.lipschitz(radius) / (n * regularization)
@@ -110,6 +124,10 @@ def output_perturbation(
 
     delta = 0: spherical Laplace noise. delta > 0: Gaussian noise of standard deviation ``scale``
     from the exact curve. The solver's residual is in the sensitivity (X-approximate-minimiser).
+
+    >>> x, y, rng = [[1, 0], [0, 1]] * 500, [1, -1] * 500, np.random.default_rng(1)
+    >>> erm.output_perturbation(x, y, epsilon=1.0, regularization=0.1, rng=rng).theta.round(2)
+    array([ 1.19, -1.14])
     """
     y = checked_labels(loss, x, y)
     refuse_without_curvature(loss)
@@ -143,6 +161,10 @@ def objective_perturbation(
     [-1, 0]. b is spherical Laplace of scale ``scale``; if delta > 0, Gaussian with that standard
     deviation. One percent of epsilon pays for the solver (X-approximate-minimiser). ValueError if
     regularization is too weak for epsilon.
+
+    >>> x, y, rng = [[1, 0], [0, 1]] * 500, [1, -1] * 500, np.random.default_rng(1)
+    >>> erm.objective_perturbation(x, y, epsilon=1.0, regularization=0.1, rng=rng).theta.round(2)
+    array([ 1.17, -1.2 ])
     """
     y = checked_labels(loss, x, y)
     if loss not in (logistic_loss, huber_loss):
@@ -173,6 +195,9 @@ def objective_perturbation_delta(
 
     2 G_1(epsilon - excess) + G_2(epsilon - excess), G_s the exact curve at sensitivity s; `excess`
     is ln(1 + c/(n lambda)) plus what the solver was given. 1 where epsilon < excess.
+
+    >>> round(erm.objective_perturbation_delta(1.0, sigma=3.0, excess=0.1), 6)
+    0.042228
     """
     left = epsilon - excess
     at = np.maximum(left, 0.0)
@@ -213,6 +238,10 @@ def noisy_gradient_descent(
     Returns the mean of the iterates (X-noisy-gradient-descent). Any loss with a (sub)gradient; for
     `distance_loss` x holds the points and y is not needed. ``scale`` is the noise's standard
     deviation in each coordinate of each step's mean gradient, whose sensitivity is 2 L(radius)/n.
+
+    >>> x, y, rng = [[1, 0], [0, 1]] * 500, [1, -1] * 500, np.random.default_rng(1)
+    >>> erm.noisy_gradient_descent(x, y, epsilon=1.0, delta=1e-6, steps=50, rng=rng).theta.round(2)
+    array([ 0.6 , -0.59])
     """
     y = checked_labels(loss, x, y)
     (n, d), slope = x.shape, loss.lipschitz(radius)

@@ -29,6 +29,9 @@ class RowLoss:
 
     ``lipschitz(radius)``: largest gradient norm over ||theta|| <= radius, ||x|| <= 1 (inf allowed).
     ``smoothness``: largest curvature, inf if there is none. ``at_zero``: largest loss at theta = 0.
+
+    >>> round(float(erm.logistic_loss([2.0], [[0.5]], [1])[0]), 4)
+    0.3133
     """
 
     name: str
@@ -119,7 +122,11 @@ huber_loss = _huber(0.5)  # Chaudhuri, Monteleoni, Sarwate 2011, (7)
 
 
 class _Distance(RowLoss):
-    """||theta - x||_2: a loss of the point itself, without a label (A-geometric-median)."""
+    """||theta - x||_2: a loss of the point itself, without a label (A-geometric-median).
+
+    >>> erm.distance_loss([0.0, 0.0], [[3.0, 4.0]])
+    array([5.])
+    """
 
     def __call__(self, theta: ArrayLike, x: ArrayLike, y: ArrayLike | None = None) -> Array:
         return np.linalg.norm(np.asarray(theta)[..., None, :] - x, axis=-1)
@@ -178,6 +185,9 @@ def risk_minimum(
     x (n, d), y (n,); the loss must have a curvature (squared, logistic, Huber). The gradient's norm
     is at most `tolerance`, so theta is within tolerance/regularization of the exact minimiser
     (A-erm, X-strong-convexity); ValueError where rounding is larger than that.
+
+    >>> erm.risk_minimum([[1.0, 0.0], [0.0, 1.0]], [1, -1], regularization=0.1).round(4)
+    array([ 1.1775, -1.1775])
     """
     refuse_without_curvature(loss)
     lam = regularization
@@ -199,6 +209,9 @@ def optimum_radius(loss: RowLoss, regularization: PositiveNumber) -> float:
     """A bound on the norm of the regularised optimum that needs no data (X-output-perturbation).
 
     r <= sqrt(2 loss(0)/lambda); then lambda r <= lipschitz(r), repeated.
+
+    >>> round(erm.optimum_radius(erm.logistic_loss, regularization=0.1), 4)
+    3.7233
     """
     lam = regularization
     radius = sqrt(2 * loss.at_zero / lam)
@@ -214,6 +227,9 @@ def svm_minimum(x: UnitRows, y: Anything, *, regularization: Positive) -> tuple[
     Minimises mean hinge + regularization/2 ||theta||^2; theta = sum alpha y x/(n lambda), alpha in
     [0, 1]^n (A-svm, A-erm-leaks). The objective is within 1e-6 of its least value: the hinge's kink
     is rounded over 1e-6.
+
+    >>> erm.svm_minimum([[1.0, 0.0], [0.0, 1.0]], [1, -1], regularization=1.0)[0].round(4)
+    array([ 0.5, -0.5])
     """
     y = checked_labels(hinge_loss, x, y)
     lam, theta = regularization, np.zeros(x.shape[1])
@@ -231,6 +247,10 @@ def invert_model(
 
     n lambda theta + sum slope(z_i, y_i) x_i = 0 has one unknown: the missing row's slope times its
     x, n = len(x) + 1 (A-erm-leaks; Balle, Cherubin, Hayes 2022).
+
+    >>> theta = erm.risk_minimum([[0.6, 0.8], [0.8, 0.6]], [1, -1], regularization=0.1)
+    >>> erm.invert_model(theta, [[0.6, 0.8]], [1], regularization=0.1).round(4)
+    array([1.3333, 1.    ])
     """
     if x.shape != (len(y), len(theta)) or len(theta) == 0:
         shapes = f"theta {theta.shape}, x {x.shape}, y {y.shape}"

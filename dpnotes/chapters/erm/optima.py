@@ -20,6 +20,9 @@ def geometric_median(points: Matrix, tolerance: PositiveNumber = 1e-9) -> Array:
 
     Weiszfeld's iteration as mended by Vardi and Zhang (2000, (11)); stops where the mean of unit
     vectors, less what sits at theta itself, is below tolerance.
+
+    >>> erm.geometric_median([[0, 0], [0, 0], [0, 0], [9, 9]]).round(4)
+    array([0., 0.])
     """
     n = len(points)
     if points.size == 0:

@@ -4,9 +4,9 @@ from .sparse_vector import (
     SparseVector, lyu_variants, sparse_epsilon, sparse_log_law, sparse_rounds,
     sparse_runs,
 )  # fmt: skip
-from .systems import (
-    Marginals, MultiplicativeWeights, WeightsPlan, laplace_histogram, laplace_histogram_error,
-    laplace_queries, mwem, mwem_error, weights_plan, weights_update,
+from .systems import Marginals, laplace_histogram, laplace_histogram_error, laplace_queries
+from .weights import (
+    MultiplicativeWeights, WeightsPlan, mwem, mwem_error, weights_plan, weights_update,
 )  # fmt: skip
 
 __all__ = [

@@ -24,7 +24,12 @@ from ..composition import round_epsilon
 
 @dataclass(frozen=True)
 class SparseVector:
-    """A sparse vector mechanism: the scales of its noise, and what it shows and when it stops."""
+    """A sparse vector mechanism: the scales of its noise, and what it shows and when it stops.
+
+    >>> noise = query_release.SparseVector(threshold_scale=2.0, query_scale=4.0)
+    >>> query_release.sparse_epsilon(noise)
+    1.0
+    """
 
     threshold_scale: float  # noise on the threshold
     query_scale: float  # fresh noise on each answer; 0: none
@@ -48,11 +53,11 @@ def _noise(name, noise):
 
 def _reports(name, value):
     """One or several rows, as floats; NaN and -inf have their meanings."""
-    found = as_array(value)
-    numbers = found is not None and found.size and found.dtype.kind in "biuf"
-    if not numbers or found.ndim not in (1, 2):
+    rows = as_array(value)
+    numbers = rows is not None and rows.size and rows.dtype.kind in "biuf"
+    if not numbers or rows.ndim not in (1, 2):
         raise refusal(name, value, "one or several rows of reports")
-    return found.astype(float)
+    return rows.astype(float)
 
 
 Noise = Annotated[SparseVector, _noise]
@@ -78,6 +83,9 @@ def sparse_rounds(
 
     (epsilon, delta)-DP together, also if the answers are chosen one by one, after the reports
     before (F-svt, 1 and 3): by basic composition or, if delta > 0 and it is better, advanced.
+
+    >>> query_release.sparse_rounds(1.0, count=2).query_scale
+    8.0
     """
     each = round_epsilon(epsilon, count, delta)
     scale = 2 * sensitivity / each
@@ -89,6 +97,9 @@ def sparse_epsilon(noise: Noise, sensitivity: PositiveNumber = 1.0) -> float:
     """Least epsilon of a `SparseVector` over streams of any length; inf if there is none (F-svt).
 
     Threshold noise kept: s/b1 + 2 c s/b2. Drawn anew: (s/b1 + 2 s/b2) for each of c rounds.
+
+    >>> query_release.sparse_epsilon(query_release.sparse_rounds(0.5))
+    0.5
     """
     s = sensitivity
     if noise.query_scale == 0 or noise.shows_answer or np.isinf(noise.count):
@@ -106,6 +117,9 @@ def lyu_variants(
     """The six algorithms of Lyu, Su and Li (2017), Figure 1, by name, as `SparseVector`s.
 
     Each was published as epsilon-DP. `sparse_epsilon` gives what they are.
+
+    >>> query_release.lyu_variants(1.0, count=2)["1: Lyu, Su & Li"].query_scale
+    8.0
     """
     s = sensitivity
     half = 2 * s / epsilon
@@ -127,6 +141,10 @@ def sparse_runs(
 
     1 is "above", 0 "below", NaN "not asked any more"; a mechanism that shows its answers has -inf
     for "below" and the noisy answer for "above". `threshold`: a number, or one for each answer.
+
+    >>> noise = query_release.sparse_rounds(9.0)
+    >>> query_release.sparse_runs(noise, [-9, 9, 9], rng=np.random.default_rng(1))
+    array([[ 0.,  1., nan]])
     """
     threshold = _for_each(threshold, answers)
     noisy = answers + rng.laplace(0.0, 1.0, (runs, len(answers))) * noise.query_scale
@@ -155,6 +173,10 @@ def sparse_log_law(
     `reports` as `sparse_runs` writes them (True/False will do), one row or several: (n, answers).
     Given the threshold noise z the reports are independent, so P is an integral of a product.
     Gauss's rule with 20 nodes on each of many panels is right to about 1e-12, relatively.
+
+    >>> noise = query_release.SparseVector(1.0, 1.0)
+    >>> round(query_release.sparse_log_law(noise, answers=[0.0], reports=[1]), 4)
+    -0.6931
     """
     if reports.shape[-1] != len(answers):
         raise ValueError(f"reports must have {len(answers)} entries a row")

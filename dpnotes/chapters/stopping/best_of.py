@@ -25,7 +25,11 @@ LEAST_CHANCE = 1e-307  # of an output to be the best: its loss would lose digits
 
 
 class Runs:
-    """The law of the number K of runs, with the generating function f."""
+    """The law of the number K of runs, with the generating function f.
+
+    >>> stopping.geometric_runs(10.0).mean
+    10.0
+    """
 
     @property
     def mean(self):
@@ -112,7 +116,7 @@ class _Poisson(Runs):
 
     @property
     def none(self):
-        return np.exp(-self.mean)
+        return float(np.exp(-self.mean))
 
     def masses(self, p, above, upto):
         return -np.exp(-self.mean * above) * np.expm1(-self.mean * p)
@@ -129,14 +133,22 @@ class _Poisson(Runs):
 
 @checked
 def fixed_runs(k: Count) -> Runs:
-    """Always k runs: the broken rule, k epsilon and nothing less (X-best-pure)."""
+    """Always k runs: the broken rule, k epsilon and nothing less (X-best-pure).
+
+    >>> stopping.fixed_runs(10).mean
+    10.0
+    """
     return _Fixed(k)
 
 
 @checked
 def negative_binomial_runs(eta: RealNumber, gamma: OpenProbabilityNumber) -> Runs:
     """K >= 1, truncated negative binomial (Papernot and Steinke 2022, definition 1), eta > -1 and
-    0 < gamma < 1. eta = 1 is geometric, eta = 0 logarithmic; P(K = 1) is largest for small eta."""
+    0 < gamma < 1. eta = 1 is geometric, eta = 0 logarithmic; P(K = 1) is largest for small eta.
+
+    >>> round(stopping.negative_binomial_runs(eta=0.0, gamma=0.1).mean, 4)
+    3.9087
+    """
     if not -1 < eta <= 100:
         raise refusal("eta", eta, "in (-1, 100]")
     return _NegativeBinomial(eta, gamma)
@@ -144,7 +156,11 @@ def negative_binomial_runs(eta: RealNumber, gamma: OpenProbabilityNumber) -> Run
 
 @checked
 def geometric_runs(mean: PositiveNumber) -> Runs:
-    """Run, then stop with probability 1/mean, else run again (Liu and Talwar 2019); mean > 1."""
+    """Run, then stop with probability 1/mean, else run again (Liu and Talwar 2019); mean > 1.
+
+    >>> round(stopping.best_of_pure(0.1, stopping.geometric_runs(5.0)), 4)
+    0.2333
+    """
     if not mean > 1:
         raise refusal("mean", mean, "above 1")
     return negative_binomial_runs(1.0, 1 / mean)
@@ -152,7 +168,11 @@ def geometric_runs(mean: PositiveNumber) -> Runs:
 
 @checked
 def poisson_runs(mean: PositiveNumber) -> Runs:
-    """Poisson; with probability exp(-mean) nothing is run and nothing published."""
+    """Poisson; with probability exp(-mean) nothing is run and nothing published.
+
+    >>> round(stopping.poisson_runs(3.0).none, 4)
+    0.0498
+    """
     return _Poisson(mean)
 
 
@@ -162,6 +182,9 @@ def best_of_law(p: Distribution, runs: Runs) -> Array:
 
     `p`: probabilities of one run's outputs, from worst to best; ties of the score must be broken in
     an order fixed beforehand.
+
+    >>> stopping.best_of_law([0.5, 0.5], stopping.fixed_runs(2))
+    array([0.  , 0.25, 0.75])
     """
     above = np.append(np.cumsum(p[:0:-1])[::-1], 0.0)
     upto = np.where(above < 0.5, 1 - above, np.cumsum(p))  # a difference only where it is large
@@ -173,6 +196,10 @@ def best_of_loss(p: Distribution, q: Distribution, runs: Runs) -> PrivacyLoss:
     """The privacy loss of the best of K runs, where one run has the law `p` or `q` (X-best-law).
 
     Refused where fixed runs make an output the best with a chance below LEAST_CHANCE.
+
+    >>> best = stopping.best_of_loss([0.6, 0.4], [0.5, 0.5], stopping.fixed_runs(2))
+    >>> round(best.epsilon(0.0), 4)
+    0.3646
     """
     if p.shape != q.shape:
         raise ValueError(f"q must be as long as p, got {len(p)} and {len(q)} entries")
@@ -185,7 +212,11 @@ def best_of_loss(p: Distribution, q: Distribution, runs: Runs) -> PrivacyLoss:
 @checked
 def best_of_pure(epsilon: Nonnegative, runs: Runs) -> float | Array:
     """The least epsilon of the best of K runs that holds for all epsilon-DP mechanisms and all
-    scores (X-best-pure)."""
+    scores (X-best-pure).
+
+    >>> round(stopping.best_of_pure(0.1, stopping.fixed_runs(10)), 4)
+    1.0
+    """
     return epsilon + runs.steepest(epsilon)
 
 
@@ -194,7 +225,11 @@ def best_of_renyi(loss: PrivacyLoss, runs: Runs, alpha: OrderAboveOne) -> float 
     """A Renyi divergence, alpha > 1, that the best of K runs of `loss` does not exceed
     (X-best-renyi; after Papernot and Steinke 2022). Fixed K: that of all runs together.
 
-    Divergences grow with the order: of the bounds at alpha and at larger orders it is the least."""
+    Divergences grow with the order: of the bounds at alpha and at larger orders it is the least.
+
+    >>> round(stopping.best_of_renyi(dp.gaussian(10.0), stopping.geometric_runs(5.0), 20.0), 4)
+    0.5338
+    """
     orders = np.union1d(alpha, ORDERS)
     least = np.minimum.accumulate(runs.renyi(loss, orders)[::-1])[::-1]
     return least[np.searchsorted(orders, alpha)]
@@ -202,5 +237,9 @@ def best_of_renyi(loss: PrivacyLoss, runs: Runs, alpha: OrderAboveOne) -> float 
 
 @checked
 def best_of_epsilon(loss: PrivacyLoss, runs: Runs, delta: OpenProbabilityNumber) -> float:
-    """epsilon at `delta` of the best of K runs of `loss`, by the best order of `best_of_renyi`."""
+    """epsilon at `delta` of the best of K runs of `loss`, by the best order of `best_of_renyi`.
+
+    >>> round(stopping.best_of_epsilon(dp.gaussian(10.0), stopping.geometric_runs(5.0), 1e-6), 4)
+    0.8146
+    """
     return np.min(rdp_to_dp_improved(ORDERS, best_of_renyi(loss, runs, ORDERS), delta))

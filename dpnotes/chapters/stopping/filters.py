@@ -78,6 +78,10 @@ class Filter(_Budget):
     runs after ``allows`` said True is together (epsilon, delta)-DP, whenever one stops. ``order``,
     above 1, is chosen from public knowledge; if it is left out, the order at which Gaussian noise
     lasts longest. At delta = 0 it is infinity: largest losses are added up (X-pure-filter).
+
+    >>> budget = stopping.Filter(1.0, 1e-6)
+    >>> [budget.allows(dp.gaussian(10.0)) for _ in range(5)]
+    [True, True, True, True, False]
     """
 
     @checked
@@ -103,9 +107,9 @@ class Filter(_Budget):
         of a function that bounds the divergence in both directions at any order it is given."""
         if not isinstance(step, PrivacyLoss) and not callable(step):
             raise refusal("step", step, "a PrivacyLoss or a function of the order")
-        found = step.renyi(self.order) if isinstance(step, PrivacyLoss) else step(self.order)
+        divergence = step.renyi(self.order) if isinstance(step, PrivacyLoss) else step(self.order)
         try:
-            return nonnegative("step", scalar("step", found))
+            return nonnegative("step", scalar("step", divergence))
         except ValueError:
             allowed = f"of a finite divergence of order {self.order:g}"
             raise refusal("step", step, allowed) from None
@@ -117,6 +121,10 @@ class GaussianFilter(_Budget):
     Steps are losses of ``gaussian`` and their sums, not subsampled ones; each costs
     mu^2 = (sensitivity/sigma)^2, and all may cost what one release at (epsilon, delta) does:
     adaptive choice is free (X-gaussian-filter).
+
+    >>> budget = stopping.GaussianFilter(1.0, 1e-6)
+    >>> [budget.allows(dp.gaussian(8.0)) for _ in range(5)]
+    [True, True, True, False, False]
     """
 
     @checked
@@ -158,6 +166,9 @@ def bounded_range_delta(epsilon: Range, k: Few, target_epsilon: NonnegativeNumbe
 
     The worst of k coins with losses t, t - epsilon (X-bounded-range; Dong, Durfee and Rogers
     2020). Not for adaptive rounds. Scalars, k <= 10,000.
+
+    >>> round(stopping.bounded_range_delta(0.1, k=50, target_epsilon=1.0), 6)
+    0.0004
     """
     low = np.arange(k + 1.0)  # how many rounds have the loss t - epsilon
     ways = log_binomial(k, low)
@@ -176,6 +187,9 @@ def bounded_range_renyi(epsilon: NonnegativeNumber, alpha: OrderNumber) -> float
     exponential mechanism among them: what a filter charges for one (X-range-charge).
 
     At most alpha epsilon^2/8. Rounded up by 1e-14.
+
+    >>> round(stopping.bounded_range_renyi(1.0, alpha=2.0), 4)
+    0.2402
     """
     if alpha == 1:
         raise refusal("alpha", alpha, "above 1")
@@ -183,6 +197,6 @@ def bounded_range_renyi(epsilon: NonnegativeNumber, alpha: OrderNumber) -> float
         return epsilon
     top, rest, base = (-np.expm1(-x * epsilon) for x in (alpha, alpha - 1, 1.0))
     step = epsilon + np.log(alpha - 1) - np.log(alpha) + np.log(top) - np.log(rest)
-    found = step + (np.log(top) - np.log(alpha) - np.log(base)) / (alpha - 1)
+    divergence = step + (np.log(top) - np.log(alpha) - np.log(base)) / (alpha - 1)
     rounding = 1e-14 * (1 + epsilon) * (1 + 1 / (alpha - 1))
-    return float(min(found + rounding, alpha * epsilon**2 / 8))
+    return float(min(divergence + rounding, alpha * epsilon**2 / 8))
