@@ -8,6 +8,7 @@ import pytest
 import yaml
 from docutils import nodes
 from lxml import html
+from test_site import violations
 
 import course
 from carry import slides, volume
@@ -166,12 +167,6 @@ def test_a_sheet_has_no_marks_of_what_was_read(browser, address):
             assert (marks == 0, kept == earlier) == (name == sheet, name == sheet)
 
 
-def faults(tab):
-    """What axe finds in the statement that is shown."""
-    tab.add_script_tag(path=ROOT / "node_modules" / "axe-core" / "axe.min.js")
-    return tab.evaluate("axe.run('.explanation').then((result) => result.violations)")
-
-
 def test_a_reference_shows_its_statement_to_tap_focus_and_hover(tab):
     links = tab.locator("a.explains[href='#f-3.6'], a.explains[href='#t-laplace']")
     link = links.filter(visible=True).last  # others stand in folded proofs
@@ -191,7 +186,7 @@ def test_a_reference_shows_its_statement_to_tap_focus_and_hover(tab):
     tab.keyboard.press("Shift+Tab")
     tab.keyboard.press("Tab")
     box.wait_for()
-    assert tab.url == before and not faults(tab)
+    assert tab.url == before and not violations(tab, ".explanation")
     tab.keyboard.press("Tab")
     assert box.evaluate("(box) => box.contains(document.activeElement)")
     tab.keyboard.press("Escape")
@@ -221,7 +216,7 @@ def test_the_first_use_of_a_word_explains_itself_from_another_page(tab):
     box = tab.locator(".explanation")
     box.wait_for()
     assert word.lower().startswith(box.locator("dt").inner_text().lower())
-    assert not faults(tab)
+    assert not violations(tab, ".explanation")
 
 
 def test_each_exercise_has_a_hint_before_its_solution():

@@ -21,6 +21,7 @@ from machine import FOR_PYTHON
 server = served
 
 HEAD = "document.querySelector('h1').textContent"
+HALF_FRACTIONS = "document.querySelectorAll('mfrac:not(:has(> :nth-child(2):last-child))').length"
 
 
 class Firefox:
@@ -93,7 +94,9 @@ def firefox(tmp_path_factory):
 def test_a_page_opens_without_an_error(firefox, server, page):
     firefox.faults.clear()
     firefox.open(f"{server.address}/chapters/{page}.html")
-    assert firefox.evaluate(HEAD) and firefox.faults == []
+    assert firefox.evaluate(HEAD) and firefox.evaluate(HALF_FRACTIONS) == 0
+    # on a busy machine it looks at a fraction before the rest of it has come
+    assert [fault for fault in firefox.faults if "<mfrac/>" not in fault] == []
 
 
 def bar(number):

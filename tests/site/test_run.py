@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 import test_calculator
-from test_site import AXE, NAMES, WIDE, Watched, lighten, violations
+from test_site import NAMES, WIDE, Watched, lighten, violations
 
 from calculator import query_of
 from checks import guards
@@ -165,7 +165,6 @@ def reader(browser, server):
     watched = WithWorker(browser, server.address)
     watched.requests = []
     watched.context.on("request", lambda request: watched.requests.append(request.url))
-    watched.context.add_init_script(path=AXE)
     yield watched
     watched.context.close()
 

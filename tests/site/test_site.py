@@ -97,7 +97,6 @@ OPEN_ALL = "document.querySelectorAll('details').forEach((block) => (block.open 
 def watched(browser, light_address):
     """A tab with JavaScript, of pages without formulas."""
     with Watched(browser, light_address) as watched:
-        watched.context.add_init_script(path=AXE)
         yield watched
 
 
@@ -105,7 +104,6 @@ def watched(browser, light_address):
 def opened(browser, address):
     """A tab with JavaScript, in which every folded block is open before the page is laid out."""
     with Watched(browser, address) as opened:
-        opened.context.add_init_script(path=AXE)
         opened.context.add_init_script(f"addEventListener('DOMContentLoaded', () => {OPEN_ALL})")
         yield opened
 
@@ -163,7 +161,8 @@ def thin(tab):
         all(".katex").filter((formula) => !formula.closest(".math-scroll")
           && again(formula, formula.closest("p, li, table, figure, .cell")))
           .forEach((formula) => formula.replaceWith("x"));
-        for (const what of ["span.math", "span.dpn-word", "span.pre", "code", "em, strong"])  // from the inside out
+        // from the inside out
+        for (const what of ["span.math", "span.dpn-word", "span.pre", "code", "em, strong"])
           drop(all(what).filter((word) => !word.children.length && !word.id
             && again(word, word.closest("p, li, table, figure, .cell"))));
         }"""
@@ -171,17 +170,19 @@ def thin(tab):
 
 
 CONTRAST = {"runOnly": ["color-contrast"]}
-AXE_RUN = """(options) => {
+AXE_RUN = """([within, options]) => {
   const headers = "th:not([role]):not(:has(math)), [role='columnheader']:not(:has(math))";
   axe.configure({rules: [{id: "empty-table-header", selector: headers}]});
-  return axe.run(document, {resultTypes: ["violations"], ...options})
+  return axe.run(within, {resultTypes: ["violations"], ...options})
     .then((found) => found.violations);
 }"""
 
 
-def violations(tab, **options):
+def violations(tab, within="html", **options):
     """What axe finds, one line each. It takes MathML for an image: such headers are not empty."""
-    found = tab.evaluate(AXE_RUN, options)
+    if not tab.evaluate("'axe' in window"):
+        tab.add_script_tag(path=AXE)
+    found = tab.evaluate(AXE_RUN, [within, options])
     return [f"{rule['id']}: {node['html'][:200]}" for rule in found for node in rule["nodes"]]
 
 
