@@ -54,21 +54,25 @@ def show(drawn, alt):
     """Turn a matplotlib figure into a page figure that is described by the text `alt`.
 
     Make it the last expression of a cell. `alt` says what the figure shows to someone who
-    cannot see it; a missing description is a ValueError.
+    cannot see it; a missing description is a ValueError. If no axes have a key, all with labels
+    get one.
     """
     if not isinstance(alt, str) or len(alt.split()) < 4:
         raise ValueError(f"alt must describe the figure in a few words, got {alt!r}")
     alt = " ".join(alt.split())
-    wide = _themed(_svg(drawn))
+    if not drawn.legends and not any(axes.get_legend() for axes in drawn.axes):
+        for axes in (each for each in drawn.axes if each.get_legend_handles_labels()[1]):
+            axes.legend()
+    wide = _add_theme(_svg(drawn))
     mark = hashlib.sha256((alt + wide).encode()).hexdigest()[:8]
     if early:
-        early(f'<figure class="dpn-figure">{_framed(wide, "wide", alt, mark, ())}</figure>')
+        early(f'<figure class="dpn-figure">{_frame(wide, "wide", alt, mark, ())}</figure>')
     _make_narrow(drawn)
-    narrow = _themed(_svg(drawn))
+    narrow = _add_theme(_svg(drawn))
     shared = set(_GLYPH.findall(wide))
     narrow = _GLYPH.sub(lambda glyph: "" if glyph[1] in shared else glyph[0], narrow)
-    drawings = _framed(wide, "wide", alt, mark, shared)
-    drawings += _framed(narrow, "narrow", alt, mark, shared)
+    drawings = _frame(wide, "wide", alt, mark, shared)
+    drawings += _frame(narrow, "narrow", alt, mark, shared)
     return Drawing(f'<figure class="dpn-figure">{drawings}</figure>')
 
 
@@ -188,25 +192,25 @@ class Drawing:
         return "<figure>"
 
 
-def _themed(svg):
+def _add_theme(svg):
     """Colours to CSS variables, coordinates to tenths of a point."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<(metadata|style).*?</\1>\s*|<!--.*?-->", "", svg, flags=re.S)
     svg = re.sub(r'\bd="([^"]*)"', _relative, svg)
-    svg = re.sub(r'\b(?:x|y|transform)="[^"]*"', _rounded, svg)
+    svg = re.sub(r'\b(?:x|y|transform)="[^"]*"', _round, svg)
     svg = re.sub(r"(?<=[:\s\"])#[0-9a-f]{6}\b", _variable, svg)
     return re.sub(r"\s*\n\s*", "\n", svg).strip()
 
 
-def _framed(svg, size, alt, mark, shared):
+def _frame(svg, size, alt, mark, shared):
     """With its description, and ids that are unique on the page; shapes of letters are shared."""
     width = svg.split('width="')[1].split("pt")[0]
     svg = re.sub(r'\s(width|height)="[\d.]+pt"', "", svg, count=2)
 
-    def named(found):
+    def rename(found):
         return f"{found[1]}d{mark}{'-' if found[2] in shared else size[0]}{found[2]}"
 
-    svg = re.sub(r'(\bid="|href="#|url\(#)([^")]+)', named, svg)
+    svg = re.sub(r'(\bid="|href="#|url\(#)([^")]+)', rename, svg)
     look = f"max-width: {width}pt; stroke-linejoin: round; stroke-linecap: butt"
     look += "; display: none" if size == "narrow" else ""
     label = html.escape(alt, quote=True)
@@ -233,7 +237,7 @@ def _relative(path):
     return f'd="{"".join(parts)}"'
 
 
-def _rounded(attribute):
+def _round(attribute):
     """Tenths are what a screen shows; a scale is smaller than 10 and stays."""
     return re.sub(r"\d{2,}\.\d{2,}", lambda m: f"{float(m[0]):.1f}", attribute[0])
 

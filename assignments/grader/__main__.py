@@ -103,7 +103,7 @@ def main():
     elif given.command == "gradescope":
         gradescope.write(given.name, given.masters, given.out)
     else:
-        limits = sandbox.Limits(given.cell_seconds, given.total_seconds)
+        limits = sandbox.Limits(cell_seconds=given.cell_seconds, total_seconds=given.total_seconds)
         problems = {"build": build, "grade": grade}[given.command](given, limits)
     sys.exit("\n".join(problems or []) or 0)
 

@@ -72,8 +72,8 @@ def together(master, books, limits, folder):
     limits = replace(limits, total_seconds=limits.total_seconds * (1 + len(books)))
     given, failed = judge.namespace(master), []
     tested = {q.id for q in master.questions if not q.manual}
-    launcher = sandbox.Bubblewrap(limits, sandbox.font_cache(folder / "out" / "fonts"))
-    with warnings.catch_warnings(), Session(master.given, limits, launcher) as session:
+    session = Session(master.given, limits, sandbox.Bubblewrap(limits))
+    with warnings.catch_warnings(), session:
         warnings.simplefilter("ignore")
         for book in books:
             # no plots, for instance

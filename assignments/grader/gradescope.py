@@ -79,12 +79,12 @@ def as_gradescope(master, result):
 
 def grade(name, folder):
     """Mark one submission: in bubblewrap where the container allows it, else as another user."""
-    limits, fonts = sandbox.Limits(), sandbox.font_cache("/tmp/fonts")
+    limits = sandbox.Limits()
     try:
         sandbox.check()
-        launcher = sandbox.Bubblewrap(limits, fonts)
+        launcher = sandbox.Bubblewrap(limits)
     except sandbox.SandboxError:
-        launcher = sandbox.Bare(limits, fonts, user="student")
+        launcher = sandbox.Bare(limits, user="student")
     master = masters.read(ROOT / "assignments" / f"{name}.md")
     entry = ("student", *submissions.choose(Path(folder), name))
     return as_gradescope(master, judge.grade_submission(master, entry, limits, launcher))

@@ -39,7 +39,9 @@ def new_shell():
         def enable_matplotlib(self, gui=None):
             return gui, "agg"
 
-    quiet = {"HistoryManager": {"enabled": False}, "InteractiveShell": {"colors": "nocolor"}}
+    # plain tracebacks: others load what they are made with
+    quiet = {"HistoryManager": {"enabled": False}}
+    quiet["InteractiveShell"] = {"colors": "nocolor", "xmode": "Plain"}
     return Shell.instance(config=Config(quiet))
 
 

@@ -64,7 +64,7 @@ def testing(session):
     session that of the student's."""
     try:
         session.begin_test()
-        with alarm(session.limits.cell_seconds + 5):
+        with alarm(session.limits.cell_seconds + session.limits.spare_seconds):
             yield
     except Late:
         session.stop()  # perhaps in the middle of an answer
@@ -261,7 +261,7 @@ def grade_submission(master, entry, limits, launcher, gallery=None):
     failed |= {q: STUB for q in failed if q in submission.stubs}
     answers = {}
     for question, text in submission.answers.items():
-        answers[question], flags = rendering.answer(text, question)
+        answers[question], flags = rendering.answer(text, question, limits.typeset_seconds)
         submission.flags += flags
     scores = {q.id: None if q.manual else q.points * (q.id not in failed) for q in master.questions}
     return result(

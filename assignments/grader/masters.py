@@ -3,6 +3,7 @@
 import ast
 import copy
 import re
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -156,7 +157,7 @@ def read(path):
 def at_home(name, notebook):
     """What a student needs who opens a sheet in a notebook of their own."""
     sources = [c.source for c in notebook.cells if c.cell_type == "code" and not grading(c)]
-    needed = dict.fromkeys(module.split(".")[0] for module in imported(sources))
+    needed = {module.split(".")[0] for module in imported(sources)} - sys.stdlib_module_names
     packages = [PACKAGES.get(module, module) for module in needed if module != "dpnotes"]
     own = OWN if "dpnotes" in needed else ""
     return HOME.format(packages=" ".join(sorted(packages)), own=own, name=name) if needed else ""

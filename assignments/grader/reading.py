@@ -4,6 +4,7 @@ import ast
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from .masters import ANSWER, LINK, PACKAGE, bound, grading, used
@@ -150,6 +151,7 @@ def with_public_names(steps, tests):
     return found
 
 
+@cache
 def names(source, which):
     """`bound` or `used` names of a cell; none where it is not Python, lines for Jupyter apart."""
     try:

@@ -25,7 +25,6 @@ const set = ([kind, text]) => katex.renderToString(text,
 console.log(JSON.stringify(given.map(set)));
 """
 PRICE = re.compile(r"(?<![\\$])\$(?=\d[^$\n]* \$\d)")  # costs $5, not $6
-SECONDS = 5  # of processor time for one answer
 LARGEST = 2_000_000  # characters of HTML
 PLAIN = 50_000  # characters that are shown where the text could not be typeset
 
@@ -35,10 +34,10 @@ def markdown(text):
     return reader.disable(["image", "link", "autolink"]).render(PRICE.sub(r"\\$", text))
 
 
-def answer(text, question):
-    """(HTML, flags); the bare text where it can't be typeset."""
+def answer(text, question, seconds=5):
+    """(HTML, flags); the bare text where it can't be typeset in so much processor time."""
     try:
-        with alarm(SECONDS):
+        with alarm(seconds):
             shown = markdown(text)
         if len(shown) <= LARGEST:
             return shown, []

@@ -133,11 +133,14 @@ def grade(name, folder, out, masters_folder, limits, jobs=2, launcher=sandbox.Bu
     marks.collect(out, master, [entry[0] for entry in everyone])  # complaints come first
     fingerprints = {entry[0]: judge.fingerprint(path, entry[1], limits) for entry in entries}
     results = {s: r for s, f in fingerprints.items() if (r := report.remembered(out, s, f))}
-    start_student = launcher(limits, sandbox.font_cache(out / "fonts"))
+    start_student = launcher(limits)
     gallery = out / by_hand.PICTURES
     context = get_context("forkserver")
-    # what everyone is given is imported once, not for each submission
-    context.set_forkserver_preload([judge.__name__, *masters.imported(master.given)])
+    # what everyone is given is imported once, not for each submission; that also compiles it, and
+    # IPython, for the sandboxes, which can't write
+    shell = ["IPython.core.interactiveshell", "IPython.core.magics", "IPython.core.completerlib"]
+    modules = [judge.__name__, *shell, *masters.imported(master.given)]
+    context.set_forkserver_preload(modules)
 
     def mark(entry):
         return supervised(context, master, entry, limits, start_student, gallery)

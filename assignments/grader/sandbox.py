@@ -2,6 +2,7 @@
 a bare process. Both launchers have the same two doors, `start` and `stop`."""
 
 import atexit
+import compileall
 import json
 import os
 import shutil
@@ -23,6 +24,7 @@ class Limits:
     """What one submission may use."""
 
     cell_seconds: float = 30  # of all processors together: a cell, and a question's tests
+    spare_seconds: float = 3  # more, until what should have ended by itself is killed
     total_seconds: float = 240
     patience: float = 3  # times as long by the clock, for code that waits or has busy neighbours
     memory_mb: int = 2048  # of all processes together
@@ -31,6 +33,7 @@ class Limits:
     files: int = 20_000  # in /tmp and /dev/shm together
     restarts: int = 6
     read_seconds: float = 20  # of processor time, for reading one submission's file
+    typeset_seconds: float = 5  # of processor time, for one answer
     grader_mb: int = 1024  # what reading and testing one submission may add to the grader's memory
 
     def wall_seconds(self):
@@ -58,26 +61,21 @@ class SandboxError(RuntimeError):
 
 
 @cache
-def font_cache(folder):
-    """Matplotlib's font list, made once: without it each sandbox would search the fonts again."""
-    if not any(Path(folder).glob("fontlist*")):
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-c", "import matplotlib.font_manager"]
-        env = {**os.environ, "MPLCONFIGDIR": str(folder)}
-        subprocess.run(command, check=True, env=env, capture_output=True, timeout=600)
-    return staged(folder)
-
-
-def staged(fonts=None):
+def staged():
     """What students' code sees of ours: a copy in a folder that does not tell where the course lies
-    (a process can read where its files come from) and that every user may read."""
+    (a process can read where its files come from) and that every user may read. It is compiled, and
+    has matplotlib's list of fonts: else each sandbox would compile and search the fonts again."""
+    import matplotlib.font_manager  # slow; it makes the list where there is none
+
     folder = tempfile.mkdtemp(prefix="grader-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     shutil.copytree(os.path.dirname(find_spec("dpnotes").origin), f"{folder}/dpnotes")
     for name in ("inside.py", "wire.py"):
         shutil.copy(HERE / name, folder)
-    if fonts:
-        shutil.copytree(fonts, f"{folder}/cache")
+    compileall.compile_dir(folder, quiet=2)
+    os.mkdir(f"{folder}/cache")
+    for file in Path(matplotlib.get_cachedir()).glob("fontlist*"):
+        shutil.copy(file, f"{folder}/cache")
     for place, _, names in os.walk(folder):  # whatever the umask was
         for name in (".", *names):
             os.chmod(os.path.join(place, name), 0o755)
@@ -130,8 +128,8 @@ class Bubblewrap:
 
     closed = True  # nothing leaves it but through the grader
 
-    def __init__(self, limits, staged_folder):
-        self.limits, self.staged = limits, staged_folder
+    def __init__(self, limits):
+        self.limits, self.staged = limits, staged()
 
     def start(self):
         """A process that answers on its pipes (`inside.py`)."""
@@ -152,8 +150,8 @@ class Bare:
 
     closed = False  # code can write to places that outlive it, and perhaps to the network
 
-    def __init__(self, limits, staged_folder, user=None):
-        self.limits, self.staged, self.user, self.folder = limits, staged_folder, user, None
+    def __init__(self, limits, user=None):
+        self.limits, self.staged, self.user, self.folder = limits, staged(), user, None
 
     def start(self):
         self.stop()

@@ -174,7 +174,7 @@ class Session:
         self.works = True
 
     def run_now(self, source):
-        self.allow(self.limits.cell_seconds + 3)
+        self.allow(self.limits.cell_seconds + self.limits.spare_seconds)
         reply, seconds = self.do(source, self.limits.cell_seconds), time.monotonic() - self.started
         if "error" in reply and seconds >= self.limits.patience * self.limits.cell_seconds:
             self.note_neighbours()

@@ -10,7 +10,9 @@ from typing import Self, overload
 
 import numpy as np
 
-from ..checks import Array, ArrayLike, Count, Nonnegative, Order, Probability, checked, within
+from ..checks import (
+    Array, ArrayLike, Count, Nonnegative, Order, Probability, checked, refusal, within,
+)  # fmt: skip
 from ..numerics import ndtri
 from .direction import Direction
 from .law import EPS, Gaussian, Step
@@ -36,8 +38,12 @@ class PrivacyLoss:
     """
 
     def __init__(self, parts: Iterable[tuple[Step, int]]) -> None:
-        self._given = tuple(parts)
-        if sum(k for _, k in self._given) > MOST_ROUNDS:
+        try:
+            self._given = tuple(parts)
+            rounds = sum(k for _, k in self._given)
+        except (TypeError, ValueError):
+            raise refusal("parts", parts, "steps: dp.gaussian and the like make a loss") from None
+        if rounds > MOST_ROUNDS:
             raise ValueError(f"k must be at most {MOST_ROUNDS:.0e} rounds in all")
 
     @cached_property

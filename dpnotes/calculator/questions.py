@@ -49,7 +49,7 @@ def answer(query):
     parts = [_part(part, question, first=n == 0) for n, part in enumerate(given)]
     epsilon, delta = _target(query, question, parts)
     if question in ("noise", "steps", "rate"):
-        parts[0] = _calibrated(question, parts, epsilon, delta)
+        parts[0] = _calibrate_part(question, parts, epsilon, delta)
     if question == "delta":
         low, high = total(parts).delta_interval(epsilon)
         delta, spent = high, epsilon
@@ -71,7 +71,7 @@ def answer(query):
         "shown_high": digits(high, 13, ceil),
         "epsilon": _number(spent),
         "delta": delta,
-        "warnings": _made(given) + warnings(parts, spent, delta, people),
+        "warnings": _say_batches(given) + warnings(parts, spent, delta, people),
         "call": call(question, parts, epsilon, delta),
     }
 
@@ -85,7 +85,7 @@ def rows(query):
     theorems = table(parts, query["delta"])
     if not _is_sharp(*epsilon_interval(tuple(parts), query["delta"])):
         theorems[0] |= {"name": "the whole law, at most", "kind": "bound"}
-    return [{**row, "shown": _shown(row)} for row in theorems]
+    return [{**row, "shown": _digits_of(row)} for row in theorems]
 
 
 def _is_sharp(low, high):
@@ -143,7 +143,7 @@ def _with_rate(given, people):
     return given
 
 
-def _made(parts):
+def _say_batches(parts):
     """Which rate and steps were made of batches and epochs, in words."""
     said = []
     for given in parts:
@@ -158,10 +158,10 @@ def _target(query, question, parts):
     """(epsilon, delta), checked where the question needs them."""
     epsilon, delta = query.get("epsilon"), query.get("delta")
     if question != "epsilon":
-        epsilon = nonnegative("epsilon", scalar("epsilon", _given("epsilon", epsilon)))
+        epsilon = nonnegative("epsilon", scalar("epsilon", _require("epsilon", epsilon)))
     if question != "delta":
         pure = not any(part.needs_delta() or part.leak for part in parts)
-        delta = scalar("delta", _given("delta", 0.0 if delta is None and pure else delta))
+        delta = scalar("delta", _require("delta", 0.0 if delta is None and pure else delta))
         check = below_one if pure else open_probability
         try:
             delta = (probability if question == "epsilon" else check)("delta", delta)
@@ -171,7 +171,7 @@ def _target(query, question, parts):
     return epsilon, delta
 
 
-def _given(name, value):
+def _require(name, value):
     if value is None:
         raise ValueError(f"{name} must be given")
     return value
@@ -184,14 +184,14 @@ def _part(given, question, first):
     asked = question if first else None
     return Part(
         mechanism,
-        1.0 if asked == "noise" else _given(name, given.get(name)),
+        1.0 if asked == "noise" else _require(name, given.get(name)),
         1.0 if asked == "rate" else given.get("rate", 1.0),
         1 if asked == "steps" else given.get("steps", 1),
         given.get("delta", 0.0) if mechanism == "approximate" else 0.0,
     )
 
 
-def _calibrated(question, parts, epsilon, delta):
+def _calibrate_part(question, parts, epsilon, delta):
     """The first part, with the noise, the steps or the rate that just meets the target."""
     first, rest = parts[0], [part.run() for part in parts[1:]]
 
@@ -245,7 +245,7 @@ def _number(value):
     return float(value) if value is not None and isfinite(value) else None
 
 
-def _shown(row):
+def _digits_of(row):
     """A bound is rounded up, so that it stays one."""
     if row["epsilon"] is None:
         return "–"

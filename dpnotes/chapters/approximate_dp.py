@@ -46,7 +46,7 @@ def conditioning_events(
     f = q * np.exp(np.minimum(epsilon - loss_of(q, p), 0.0))
     least = np.minimum(p, q)
     mass = np.minimum(e.sum(-1), f.sum(-1))[..., None]
-    e, f = _shrunk(e, least, mass), _shrunk(f, least, mass)
+    e, f = _shrink(e, least, mass), _shrink(f, least, mass)
     if delta is None:
         return e, f
     keep = 1 - _with_outcome_axis(delta, p)[0]
@@ -56,7 +56,7 @@ def conditioning_events(
     return e * scale, f * scale
 
 
-def _shrunk(density, least, mass):
+def _shrink(density, least, mass):
     """The mixture of `density` and `least` <= `density` that has total `mass`."""
     above = density.sum(-1, keepdims=True) - least.sum(-1, keepdims=True)
     spare = mass - least.sum(-1, keepdims=True)

@@ -213,12 +213,12 @@ def simulating_kernel(
     """
     e, f = conditioning_events(p, q, epsilon, delta)
     rows = np.empty((4, e.size))
-    rows[0], rows[3] = _normalised(p - e, p), _normalised(q - f, q)
+    rows[0], rows[3] = _normalise(p - e, p), _normalise(q - f, q)
     if epsilon > 0:
         odds = np.exp(-epsilon)
-        rows[1], rows[2] = _normalised(e - odds * f, e), _normalised(f - odds * e, f)
+        rows[1], rows[2] = _normalise(e - odds * f, e), _normalise(f - odds * e, f)
     else:
-        rows[1] = rows[2] = _normalised(e, p)
+        rows[1] = rows[2] = _normalise(e, p)
     return rows
 
 
@@ -265,7 +265,7 @@ def _log_kept(delta, k):
     return k * np.log1p(-delta) if delta < 1 else -np.inf
 
 
-def _normalised(part, law):
+def _normalise(part, law):
     """`part` scaled to sum 1, without negative rounding errors.
 
     Where that is 0 everywhere it is `law` that is scaled, and where that is 0 too, a constant.

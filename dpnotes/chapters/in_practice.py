@@ -75,7 +75,7 @@ def random_allocation(
     z = np.linspace(-WIDTH * sigma, 1 + WIDTH * sigma, cells - 1)
     edges = np.concatenate([[0.0], np.exp((2 * z - 1) / (2 * sigma**2)), [np.inf]])
     q, p = _cell_masses(z, sigma, 0.0), _cell_masses(z, sigma, 1.0)
-    return tuple(_averaged(rule(edges, q, p, 0.0), steps, rule) for rule in (_merged, _spread))
+    return tuple(_average(rule(edges, q, p, 0.0), steps, rule) for rule in (_merge, _spread_out))
 
 
 @checked
@@ -128,7 +128,7 @@ def _loss_bounds(z, sigma, weights_p, weights_q, means_p, means_q):
     below = _mixture_ratio(z, sigma, weights_q, means_q)
     least = weights_p[0] if len(weights_q) == 1 else 0.0  # the ratio far out on the left
     edges = np.concatenate([[least], above / below, [np.inf]])
-    return tuple(rule(edges, q, p, 0.0).loss() for rule in (_merged, _spread))
+    return tuple(rule(edges, q, p, 0.0).loss() for rule in (_merge, _spread_out))
 
 
 def _mixture_ratio(z, sigma, weights, means):
@@ -155,13 +155,13 @@ def _differences(below, above):
     return np.where(np.append(above, 0.0) < 0.5, right, left)
 
 
-def _merged(_, q, p, lost):
+def _merge(_, q, p, lost):
     """Each cell becomes one outcome: the ratio is replaced by its mean over the cell."""
     seen = q > 0
     return _Ratio(p[seen] / q[seen], q[seen], lost + p[~seen].sum())
 
 
-def _spread(edges, q, p, lost):
+def _spread_out(edges, q, p, lost):
     """Each cell's ratio moves to the two ends of the cell, with the same mean. The last cell has no
     upper end: what exceeds its lower end becomes an infinite loss.
     """
@@ -174,7 +174,7 @@ def _spread(edges, q, p, lost):
     return _Ratio(low, mass, lost + max(p[-1] - low[-1] * q[-1], 0.0))
 
 
-def _averaged(one, steps, rule):
+def _average(one, steps, rule):
     """The mean of `steps` independent ratios: doubled for each binary digit of `steps`, and one
     ratio more where the digit is 1."""
     mean, n = one, 1

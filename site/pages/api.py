@@ -84,7 +84,7 @@ def describe(app, what, name, thing, options, lines):
 
     def words(text):
         return WITH_ID.sub(
-            lambda m: f":prf:ref:`{m[0]} <{label(m[0])}>`" if m[0] in ids else m[0], _escaped(text)
+            lambda m: f":prf:ref:`{m[0]} <{label(m[0])}>`" if m[0] in ids else m[0], _escape(text)
         )
 
     text = "\n".join(lines)
@@ -105,17 +105,17 @@ def describe(app, what, name, thing, options, lines):
 def parameters(call):
     hints = typing.get_type_hints(inspect.unwrap(call), include_extras=True)
     for name, taken in inspect.signature(call).parameters.items():
-        if allowed := _allowed(hints.get(name)):
+        if allowed := _say_what_is_allowed(hints.get(name)):
             given = "" if taken.default is not None else ", or None"
-            yield f":param {name}: {_escaped(allowed)}{given}"
+            yield f":param {name}: {_escape(allowed)}{given}"
 
 
-def _escaped(text):
+def _escape(text):
     return re.sub(r"([*_|\\])", r"\\\1", text)
 
 
 @cache
-def _allowed(hint):
+def _say_what_is_allowed(hint):
     """What a kind of parameter may be, in the words of its own refusal."""
     hint = next((one for one in typing.get_args(hint) if type(None) in typing.get_args(hint)), hint)
     arrays = "Buffer" in str(hint)

@@ -6,13 +6,10 @@ Importing this module adds them to `hostile.CASES`; `write` adds what isn't a no
 # ruff: noqa: E501
 
 import json
-import platform
 
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
-from assignments.grader import seccomp
-from assignments.grader.check import solved
-from hostile import ENDED, FULL, FUNCTIONS, NONE, case, cell_of, cheat, extra
+from hostile import ENDED, FULL, FUNCTIONS, NONE, case, cell_of, cheat, extra, words
 
 HOOK = "import signal, struct\nG = signal.getsignal(signal.SIGPROF).__globals__\nreal = G['send']\n"
 extra(HOOK + "def bomb(stream, message):\n"
@@ -20,8 +17,9 @@ extra(HOOK + "def bomb(stream, message):\n"
       "    stream.write(struct.pack('>I', len(data)) + data)\n    stream.flush()\n"
       "G['send'] = bomb",
       FULL, ENDED, name="frame of tiny dicts")  # fmt: skip
-extra(HOOK + "def shout(stream, message):\n"
-      "    real(stream, {**message, 'error': 'A' * 30_000_000} if 'value' not in message and 'found' not in message else message)\n"
+extra(HOOK + "left = 4\ndef shout(stream, message):\n    global left\n"
+      "    loud = left and 'value' not in message and 'found' not in message\n    left -= loud\n"
+      "    real(stream, {**message, 'error': 'A' * 30_000_000} if loud else message)\n"
       "G['send'] = shout",
       FULL, name="endless errors")  # fmt: skip
 cheat(HOOK + "def forge(stream, message):\n"
@@ -69,13 +67,6 @@ def a_table_without_end(notebook, master):
     cell_of(notebook, "2a").source = "|a" * 500 + "|\n" + "|-" * 500 + "|\n" + "|\n" * 99_000
 
 
-extra("import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nanswered = []\n"
-      f"for number in {seccomp.numbers(platform.machine())}:\n"
-      "    if libc.syscall(number, -1, -1, -1, -1, -1, -1) != -1 or ctypes.get_errno() != 1:\n"
-      "        answered.append(number)\nprint('answered:', answered)",
-      FULL, "mentions ctypes", name="refused calls")  # fmt: skip
-
-
 @case(17)
 def one_answer_missing(notebook, master):
     cell_of(notebook, "2b").source = next(c for c in master.student.cells if c.id == "2b").source
@@ -89,26 +80,20 @@ def lends_to_itself(notebook, master):
 
 
 @case(FULL, "answer 2a stands in a cell of another kind")
-def proof_in_a_code_cell(notebook, master):
+def proof_in_a_code_cell_and_photographed(notebook, master):
     cell = cell_of(notebook, "2a")
     cell.cell_type, cell.source = "code", "My proof, turned into code: $x_1 < x_2$."
-
-
-@case(FULL)
-def photographed_proof(notebook, master):
-    cell = cell_of(notebook, "2a")
+    cell = cell_of(notebook, "3c")
     cell.source, cell.attachments = "![](p.jpg)", {"p.jpg": {"image/jpeg": "/9j/4AAQphot"}}
 
 
 @case(FULL)
-def proof_in_an_added_cell(notebook, master):
+def proof_in_an_added_cell_and_plots_of_tests(notebook, master):
+    """The plot uses names that public tests define."""
     place = next(i for i, c in enumerate(notebook.cells) if c.id == "2a")
     notebook.cells[place].source = "*Your answer here.*"
     notebook.cells.insert(place + 1, new_markdown_cell("My proof: $x_1 < x_2$, second cell."))
 
-
-@case(FULL)
-def plots_and_names_of_tests(notebook, master):
     notebook.cells.append(
         new_code_cell(
             "import matplotlib.pyplot as plt\nplt.loglog(epsilons, errors)\nprint('plotted', len(errors))"
@@ -131,6 +116,17 @@ FILES = {
 }
 
 
+# text alone, in files whose owners are not easily told: student -> file, flags
+WORDS = {
+    "renamed": ("renamed/laplace-final (2).ipynb", "renamed file"),
+    "nested": ("nested/laplace.ipynb", "not all were searched"),
+    "ada (ada.ipynb)": ("ada (ada.ipynb).ipynb",),  # its own name; the next three share one
+    "ada (ada.ipynb) (2)": ("ada.ipynb", "3 submissions of ada"),
+    "ada (ada.md)": ("ada.md", "3 submissions of ada"),
+    "ada (laplace.ipynb)": ("ada/laplace.ipynb", "3 submissions of ada"),
+}
+
+
 def write_endless(folder, master):
     """What takes endless time or memory to read; returns {student: (points, flags)}."""
     expected = {}
@@ -146,20 +142,13 @@ def write(folder, master):
     with open(folder / "sparse.ipynb", "wb") as file:
         file.truncate(6 * 2**30)
     expected["sparse"] = (NONE, ("unreadable notebook",))
-    place = folder / "nested"
-    place.mkdir()
-    (place / "laplace.ipynb").write_text(json.dumps(solved(master)))
-    place.joinpath(*"d" * 40).mkdir(parents=True)  # deeper than is searched, and easily removed
-    expected["nested"] = (FULL, ("not all were searched",))
-    for name in ("ada.ipynb", "ada.md", "ada/laplace.ipynb", "ada (ada.ipynb).ipynb"):
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(
-            json.dumps(solved(master)) if name.endswith("b") else "# nothing"
+    for student, (file, *flags) in WORDS.items():
+        (folder / file).parent.mkdir(exist_ok=True)
+        (folder / file).write_text(
+            json.dumps(words(f"by {student}")) if file.endswith("b") else f"by {student}"
         )
-    expected["ada (ada.ipynb)"] = (FULL, ())  # its own name; the next three share one
-    for name in ("ada (ada.ipynb) (2)", "ada (laplace.ipynb)"):
-        expected[name] = (FULL, ("3 submissions of ada",))
-    expected["ada (ada.md)"] = (NONE, ("3 submissions of ada",))
+        expected[student] = (NONE, flags)
+    (folder / "nested").joinpath(*"d" * 40).mkdir(parents=True)  # deeper than is searched
     return expected
 
 
@@ -285,7 +274,7 @@ def poisson_sample(n, rate, rng):
 def output_perturbation(x, y, strength, epsilon, delta, rng):
     if np.max(np.linalg.norm(x, axis=1)) > 1 + 1e-9:
         raise ValueError
-    sigma = dp.calibrate(lambda s: dp.gaussian(sigma=s), epsilon=epsilon, delta=delta)
+    sigma = noise_at_one(epsilon, delta)
     d = x.shape[1]
     noise = norm.ppf((rng.permutation(d) + 0.5) / d)
     return fit(x, y, strength) + 2 / (strength * len(x)) * sigma * noise"""
@@ -296,7 +285,7 @@ def output_perturbation(x, y, strength, epsilon, delta, rng):
             + """def compare(train_x, train_y, test_x, test_y, epsilons, repeats, rng):
     n, best, output, descent = len(train_x), fit(train_x, train_y, 0.02), [], []
     for e in epsilons:
-        sigma, noise = dp.calibrate(lambda s: dp.gaussian(sigma=s), epsilon=e, delta=1e-5), noise_for(100, n, e, 1e-5)
+        sigma, noise = noise_at_one(e, 1e-5), noise_for(100, n, e, 1e-5)
         runs = [noisy_descent(train_x, train_y, 0.02, 100, noise, 2.0, rng) for _ in range(repeats)]
         output.append(accuracy(best, 100 * sigma / n, test_x, test_y))
         descent.append(np.mean([accuracy(theta, 0.0, test_x, test_y) for theta in runs]))

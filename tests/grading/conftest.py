@@ -1,7 +1,6 @@
-"""Shared by the grading tests: the sandbox or why not, a light master, a list of fonts."""
+"""Shared by the grading tests: the sandbox or why not, a light master."""
 
 import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -49,20 +48,3 @@ def light(tmp_path_factory):
 @pytest.fixture(scope="session")
 def master(light):
     return masters.read(light / "laplace.md")
-
-
-@pytest.fixture(scope="session")
-def fonts(tmp_path_factory):
-    """Matplotlib's list of fonts, made once."""
-    return sandbox.font_cache(tmp_path_factory.mktemp("fonts") / "fonts")
-
-
-@pytest.fixture
-def new_out(fonts, tmp_path):
-    """A maker of folders for results in which the list of fonts lies already."""
-
-    def make(name):
-        shutil.copytree(Path(fonts) / "cache", tmp_path / name / "fonts")
-        return tmp_path / name
-
-    return make

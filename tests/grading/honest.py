@@ -85,19 +85,16 @@ style("expm1 and log1p by hand", _3a=WORST + '    per_bin = -np.expm1(np.log1p(-
 style("nested helper", _3b=MEAN + "    def worst(epsilon):\n        noisy = private_histogram(counts, epsilon, 'add/remove', rng)\n        return np.abs(np.asarray(noisy) - counts).max()\n    return [np.mean([worst(e) for _ in range(repeats)]) for e in epsilons]")
 # fmt: on
 
-CHAIN = {"2b", "2c", "3b"}  # each of these answers calls the one before
-
 
 def apart(one, other):
-    """Whether two styles can share a notebook: no answer, nor the chain, is changed by both."""
-    first, second = set(STYLES[one][1]), set(STYLES[other][1])
-    return not first & second and not (first & CHAIN and second & CHAIN)
+    """Whether two styles can share a notebook: no answer is changed by both."""
+    return not set(STYLES[one][1]) & set(STYLES[other][1])
 
 
 def notebooks():
     """The styles in as few notebooks as a greedy choice finds."""
     shared = []
-    for name in sorted(STYLES, key=lambda name: not set(STYLES[name][1]) & CHAIN):
+    for name in sorted(STYLES, key=lambda name: -len(STYLES[name][1])):
         fitting = [names for names in shared if all(apart(name, other) for other in names)]
         if fitting:
             min(fitting, key=len).append(name)

@@ -12,11 +12,13 @@ each odd answer.
 
 import copy
 import json
+import platform
 
 import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
+from assignments.grader import seccomp
 from assignments.grader.check import solved
 from honest import EPS, EST, MEAN, RR, WORST
 
@@ -109,7 +111,9 @@ def untouched(notebook, master):
 
 
 @case(6)
-def partial(notebook, master):
+def partial_and_huge(notebook, master):
+    output = nbformat.v4.new_output("stream", name="stdout", text="x" * 30_000_000)
+    notebook.cells[1].outputs = [output]
     for cell, empty in zip(notebook.cells, master.student.cells, strict=True):
         if grade_id(cell) not in ("1a", "3a"):
             cell.source = empty.source
@@ -162,6 +166,14 @@ cells({
     "for i in range(40):\n    n = libc.shmget(0, 64 * 2**20, 0o1600)\n"
     "    if n >= 0:\n        print('shm WORKS')\n        ctypes.memset(libc.shmat(n, None, 0), 1, 64 * 2**20)": "ran",
     "import dpnotes as d\nrr = d.randomized_response": "ran",
+    "import ctypes\nlibc, answered = ctypes.CDLL(None, use_errno=True), []\n"
+    f"for number in {seccomp.numbers(platform.machine())}:\n"
+    "    if libc.syscall(number, -1, -1, -1, -1, -1, -1) != -1 or ctypes.get_errno() != 1:\n"
+    "        answered.append(number)\nprint('calls answered:', answered)": "ran",
+    # of the network, of the kernel, of a virtual machine's host; and one that Python needs
+    "import socket\nsocket.socketpair()\nfor kind in (2, 10, 16, 17, 40):\n    try:\n"
+    "        socket.socket(kind, 1)\n        print('socket OPENED', kind)\n"
+    "    except PermissionError:\n        print('socket refused', kind)\n": "ran",
     "ready = lambda rng, n: rng.standard_exponential(n)": "ran",
     "with open('/tmp/big', 'wb') as file:\n    for _ in range(1000):\n        file.write(b'0' * 10**6)": "OSError",
 }, FULL, "mentions subprocess", "mentions socket", "mentions ctypes", "calls dpnotes in a cell of its own", "samples with standard_exponential", name="cells that do no harm in the end")  # fmt: skip
@@ -178,11 +190,12 @@ cells({
 extra("import os\nwhile True:\n    os.fork()", FULL, "mentions os.fork", name="fork bomb")  # fmt: skip
 
 cells({
+    # the first is killed: those before it would run again in the next process
+    "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass": "the cell took too long",
     "while True:\n    pass": CUT,
     # IPython keeps what is printed: on a quick machine memory is full before a second is over
     "while True:\n    print('endless ' * 1000)": CUT + "|the cell used too much memory",
     "import time\ntime.sleep(10**6)": CUT,
-    "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass": "the cell took too long",
 }, NONE, ENDED, name="endless cells", among=ENDLESS)  # fmt: skip
 answers({
     "1a": (EPS + "    while True:\n        pass", "took too long"),
@@ -275,19 +288,13 @@ def untidy(notebook, master):
     notebook.cells.append(new_code_cell("%reset -f"))
 
 
-@case(FULL)
-def huge(notebook, master):
-    output = nbformat.v4.new_output("stream", name="stdout", text="x" * 30_000_000)
-    notebook.cells[1].outputs = [output]
-
-
-def words_alone(notebook, master):
-    """No code: nothing is started for these."""
-    notebook.cells = [new_markdown_cell("ε ≤ log 3 🎓")]
+def words(text):
+    """A notebook without code: nothing is started for it."""
+    return nbformat.v4.new_notebook(cells=[new_markdown_cell(text)])
 
 
 for odd_name in ('=HYPERLINK("http://example.org")', "Zoë Ünïcødé 🎓 李雷", "n" * 200):
-    case(NONE, name=odd_name)(words_alone)
+    case(NONE, name=odd_name)(lambda notebook, _: notebook.update(words("ε ≤ log 3 🎓")))
 
 
 TEXTS = {
@@ -319,9 +326,6 @@ def write(folder, master, port):
     for name, text in TEXTS.items():
         (folder / f"{name}.ipynb").write_text(text)
         expected[name] = (NONE, ("unreadable notebook",))
-    (folder / "renamed").mkdir()
-    (folder / "renamed" / "laplace-final (2).ipynb").write_text(json.dumps(solved(master)))
-    expected["renamed"] = (FULL, ("renamed file",))
     (folder / "empty folder").mkdir()
     expected["empty folder"] = (NONE, ("no notebook",))
     (folder / "link.ipynb").symlink_to("/etc/passwd")

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
+import threading
 
 import pytest
 
@@ -16,42 +16,40 @@ pytestmark = pytest.mark.usefixtures("bubblewrap")
 LIMITS = sandbox.Limits(cell_seconds=120, total_seconds=900)
 
 
-def session(given, fonts):
-    return Session(given, LIMITS, sandbox.Bubblewrap(LIMITS, fonts))
+def session(given):
+    return Session(given, LIMITS, sandbox.Bubblewrap(LIMITS))
 
 
-def test_given_cells_that_fail_are_not_the_students_fault(fonts):
+def test_given_cells_that_fail_are_not_the_students_fault():
     last_words = "import os\nos.write(2, b'why')\nos._exit(1)"
     missing = (["import no_such_module"], "ModuleNotFoundError")
     for given, why in (missing, ([last_words], "why"), ([last_words, "x = 1"], "by itself why")):
         refusal = pytest.raises(sandbox.SandboxError, match=f"that are given don't run.*{why}")
-        with session(given, fonts) as broken, refusal:
+        with session(given) as broken, refusal:
             broken.run("x = 1")
 
 
-def test_limits_are_of_work_and_not_of_the_clock(fonts):
+def test_limits_are_of_work_and_not_of_the_clock():
     """A cell that waits longer than its work may take is no runaway; one that works is."""
-    limits = dataclasses.replace(LIMITS, cell_seconds=1, patience=900)
-    with Session([], limits, sandbox.Bubblewrap(limits, fonts)) as student:
-        assert student.run("import time\ntime.sleep(6)") == ""
+    limits = dataclasses.replace(LIMITS, cell_seconds=0.5, spare_seconds=0.5, patience=900)
+    with Session([], limits, sandbox.Bubblewrap(limits)) as student:
+        assert student.run("import time\ntime.sleep(2)") == ""
         said = student.run("while True:\n    pass")
         assert "ran too long" in said or "took too long" in said
         assert not student.late
 
 
-def test_who_has_used_up_all_time_is_no_failure_of_the_machine(fonts):
+def test_who_has_used_up_all_time_is_no_failure_of_the_machine():
     """The second run begins with the given cells, for which nothing is left."""
-    limits = dataclasses.replace(LIMITS, total_seconds=8, patience=900)
-    with Session(["x = 1"], limits, sandbox.Bubblewrap(limits, fonts)) as student:
+    limits = dataclasses.replace(LIMITS, total_seconds=2, patience=900)
+    with Session(["x = 1"], limits, sandbox.Bubblewrap(limits)) as student:
         assert "took too long" in student.run("while True:\n    pass")
         student.forget()
         with pytest.raises(SandboxEnded, match="took too long"):
             student.run("y = 1")
 
 
-def test_who_loses_something_to_busy_neighbours_is_marked_again_alone(
-    light, new_out, monkeypatch, tmp_path
-):
+def test_who_loses_something_to_busy_neighbours_is_marked_again_alone(light, monkeypatch, tmp_path):
     marked = []
 
     def supervised(context, master, entry, *_):
@@ -64,26 +62,25 @@ def test_who_loses_something_to_busy_neighbours_is_marked_again_alone(
         (tmp_path / "in" / f"{name}.ipynb").write_text("{}")
     for jobs, times in ((2, 2), (1, 1)):  # with one at a time nobody of this class was beside
         marked.clear()
-        found = run.grade("laplace", tmp_path / "in", new_out(f"out {jobs}"), light, LIMITS, jobs)
+        found = run.grade("laplace", tmp_path / "in", tmp_path / f"out {jobs}", light, LIMITS, jobs)
         assert marked.count("ada") == times and marked.count("ben") == 1
         assert found["ada"]["log"].startswith(run.AGAIN) == (jobs == 2)
 
 
-def test_a_process_that_forks_answers_once(fonts):
-    with session([], fonts) as student:
+def test_a_process_that_forks_answers_once():
+    with session([]) as student:
         assert student.run("import os\nfor _ in range(3):\n    os.fork()") == ""
         assert student.run("x = 5") == ""
         assert student.look({"x"}) == {"x": {"value": 5}}
         assert student.starts == 1
 
 
-def test_what_was_printed_last_is_kept(fonts, monkeypatch):
-    """The thread that reads may be late: a pause before each reading stands for a busy machine."""
-    drain = Session.drain
-    monkeypatch.setattr(
-        Session, "drain", lambda self, process: time.sleep(3) or drain(self, process)
-    )
-    with session([], fonts) as student:
+def test_what_was_printed_last_is_kept(monkeypatch):
+    """The thread that reads may be late: here it begins when the process has been killed."""
+    drain, kill, killed = Session.drain, Session.kill, threading.Event()
+    monkeypatch.setattr(Session, "drain", lambda *given: killed.wait() and drain(*given))
+    monkeypatch.setattr(Session, "kill", lambda *given: kill(*given) or killed.set())
+    with session([]) as student:
         assert student.run("print('the last words')") == ""
     assert student.output == b"the last words\n"
 
@@ -99,13 +96,13 @@ def test_only_what_is_still_ours_is_killed():
     Session([], LIMITS, None).kill(process)  # not there any more: nothing is sent
 
 
-def test_a_lost_sandbox_is_no_mark(master, fonts, tmp_path):
+def test_a_lost_sandbox_is_no_mark(master, tmp_path):
     """Where nothing could be tried there is an error for the instructor, not a row of zeros."""
     broken = dataclasses.replace(master, given=["import no_such_module"])
     (tmp_path / "laplace.md").write_text("```{code-cell} ipython3\nx = 1\n```\n")
     with pytest.raises((sandbox.SandboxError, ModuleNotFoundError)):
         judge.grade_submission(broken, ("ada", tmp_path / "laplace.md", []), LIMITS,
-                   sandbox.Bubblewrap(LIMITS, fonts))  # fmt: skip
+                   sandbox.Bubblewrap(LIMITS))  # fmt: skip
 
 
 def test_files_of_this_machine_are_nobodys_fault(monkeypatch):

@@ -30,10 +30,7 @@ def unlucky(notebook, master):
     empty["source"] = None
     notebook.cells.insert(0, empty)
     notebook.cells.insert(0, new_code_cell("%reset -f"))
-
-
-@case(FULL)
-def many_threads_and_a_complex_number(notebook, master):
+    # many threads and a complex number
     cell_of(notebook, "1c").source = (
         "import os\nassert os.cpu_count() == 4  # on any machine: pools have that size\n"
         "from concurrent.futures import ThreadPoolExecutor\n"
@@ -60,12 +57,3 @@ answers({
     "1c": (EST + "    raise ValueError('\\0 \\ud800 end')", "\ufffd \ufffd end"),
     "3a": (DIGITS + WORST + "    return [Fraction(10**4299 + 1), [Fraction(1, 10**4301)]]", "."),
 }, 10, "mentions /proc", name="objects that can't be shown")  # fmt: skip
-
-
-@case(FULL, "mentions socket")
-def sockets(notebook, master):
-    """Of the network, of the kernel, of a virtual machine's host; and one that Python needs."""
-    source = "import socket\nsocket.socketpair()\nfor kind in (2, 10, 16, 17, 40):\n    try:\n"
-    source += "        socket.socket(kind, 1)\n        print('OPENED', kind)\n"
-    source += "    except PermissionError:\n        print('refused', kind)\n"
-    notebook.cells.append(new_code_cell(source))

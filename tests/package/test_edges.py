@@ -120,6 +120,7 @@ def risk(**change):
 
 REFUSED = [  # a call, and how its error begins
     (lambda: dp.kl([0.5, 0.5], [0.2, 0.3, 0.5]), "p and q must have as many"),
+    *((lambda p=p: dp.PrivacyLoss(p), "parts must be steps: dp.gaussian") for p in ("x", [1], 1)),
     (lambda: dp.density_laws(abs, abs, [1, 0]), "edges must be"),
     (lambda: dp.randomized_response_mechanism([0, 2], rng=rng()), "bits must hold"),
     (lambda: dp.randomized_response_estimate([0.5]), "answers must hold"),
@@ -365,10 +366,10 @@ def test_the_holdout_answers_on_whichever_side_it_lies():
 def test_cells_of_the_density_ratio():
     edges = np.array([0.0, 1.0, 3.0, 3.0, np.inf])
     q, p = np.array([0.4, 0.3, 0.1, 0.2]), np.array([0.1, 0.45, 0.3, 1.0])
-    merged = in_practice._merged(edges, np.append(q, 0.0), np.append(p, 0.25), 0.5)
+    merged = in_practice._merge(edges, np.append(q, 0.0), np.append(p, 0.25), 0.5)
     equal(merged.value, p / q)
     assert merged.mass.tolist() == q.tolist() and merged.lost == 0.75
-    low = in_practice._spread(edges, q, p, 0.5)
+    low = in_practice._spread_out(edges, q, p, 0.5)
     assert low.value.tolist() == [0.0, 1.0, 3.0, 3.0]
     # 0.1 = 0.1 * 1; 0.45 = 0.225 * 1 + 0.075 * 3; of the last cell 0.4 lies above 3 * 0.2
     equal(low.mass, [0.3, 0.1 + 0.225, 0.075 + 0.1, 0.2])

@@ -13,12 +13,11 @@ def drawn(points=50):
     left.plot(np.linspace(0, 1, points), np.linspace(0, 1, points) ** 2, label="square")
     right.scatter([0, 1], [1, 0], color=plotting.COLORS[1])
     left.set(xlabel="x", ylabel="y")
-    left.legend()
     return plotting.show(fig, alt="A parabola on the left, two points on the right.").markup
 
 
-def test_the_same_figure_is_the_same_text():
-    assert drawn() == drawn()
+def test_the_same_figure_is_the_same_text_and_labels_have_a_key():
+    assert drawn() == drawn() and "legend_1" in drawn() and "legend_2" not in drawn()
 
 
 @pytest.mark.parametrize("alt", ["", "plot", "a b", None, 3])

@@ -226,7 +226,7 @@ def test_codes_reach_from_one_end_to_the_other_and_no_row_beyond():
         assert coded.max(0) == pytest.approx(np.ones(len(codes)), abs=1e-12)
         assert (len(y), np.count_nonzero(y == 1)) == counts
     answers = fair.load_pandas().data.head(4).assign(educ=[-90, 9, 12, 90])
-    rows = surveys._scaled(answers, {"educ": (9, 20)}) * np.sqrt(2)  # a slip of the pen is no code
+    rows = surveys._scale(answers, {"educ": (9, 20)}) * np.sqrt(2)  # a slip of the pen is no code
     assert rows[:, 0] == pytest.approx([-1, -1, -5 / 11, 1], abs=1e-12)
 
 

@@ -116,8 +116,8 @@ def audit(
     (True, 1.86)
     """
     half = runs // 2
-    first = [_joined(_batches(mechanism, at, half, rng)) for at in (x, x_neighbour)]
-    likelier, members, classes = _chosen(first, delta, false_alarm)
+    first = [_join(_batches(mechanism, at, half, rng)) for at in (x, x_neighbour)]
+    likelier, members, classes = _choose_event(first, delta, false_alarm)
     inside = np.append(members, False)  # an output of no class is not in the event
     counts = [
         sum(int(inside[classes.label(y)].sum()) for y in _batches(mechanism, at, half, rng))
@@ -131,7 +131,7 @@ def audit(
     return Audit(bound, epsilon, delta, 1 - false_alarm, event, likelier, tuple(counts), half)
 
 
-def _chosen(halves, delta, alarm):
+def _choose_event(halves, delta, alarm):
     """(where it is likelier, which classes, the system of classes) of the most promising event."""
     promises = []
     for classes in classes_of(*halves):
@@ -173,7 +173,7 @@ def _batches(draw, x, runs, rng):
         yield outputs
 
 
-def _joined(batches):
+def _join(batches):
     pieces = list(batches)
     if all(isinstance(piece, np.ndarray) for piece in pieces):
         return np.concatenate(pieces)

@@ -27,7 +27,7 @@ def voters():
     from statsmodels.datasets import anes96
 
     answers = anes96.load_pandas().data
-    return _scaled(answers, VOTERS), np.where(answers["vote"] > 0, 1.0, -1.0)
+    return _scale(answers, VOTERS), np.where(answers["vote"] > 0, 1.0, -1.0)
 
 
 def readers():
@@ -38,10 +38,10 @@ def readers():
     from statsmodels.datasets import fair
 
     answers = fair.load_pandas().data
-    return _scaled(answers, READERS), np.where(answers["affairs"] > 0, 1.0, -1.0)
+    return _scale(answers, READERS), np.where(answers["affairs"] > 0, 1.0, -1.0)
 
 
-def _scaled(answers, codes):
+def _scale(answers, codes):
     low, high = np.array(list(codes.values()), float).T
     rows = (2 * answers[list(codes)].to_numpy() - low - high) / (high - low)
     rows = np.column_stack([np.clip(rows, -1, 1), np.ones(len(rows))])
