@@ -5,7 +5,6 @@ the thing; no sentence, no fault. `check_site` runs them all.
 """
 
 import functools
-import gzip
 import re
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
@@ -163,17 +162,6 @@ def leaked_sources(site):
             match = SECRETS.search(path.read_text(encoding="utf-8", errors="replace"))
             if match:
                 yield f"{path.relative_to(site)}: contains {match[0]!r}"
-
-
-def weights(page):
-    """Bytes of the page and what it loads: as they lie, and as a server compresses them."""
-    files = {page.path}
-    for url in page.loads:
-        target = (page.path.parent / unquote(urlsplit(url).path)).resolve()
-        if not urlsplit(url).scheme and target.is_file():
-            files.add(target)
-    data = [file.read_bytes() for file in files]
-    return sum(map(len, data)), sum(len(gzip.compress(content)) for content in data)
 
 
 def check_site(site, partial=False):

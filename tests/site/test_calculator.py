@@ -10,15 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from test_homework import STAND_IN
-from test_site import (
-    AXE,
-    SOME_LOOKS,
-    Watched,
-    lighten,
-    look,
-    sticking_out,
-    violations,
-)
+from test_site import SOME_LOOKS, Watched, lighten, look, sticking_out, violations
 
 from calculator import USUAL, query_of
 from dpnotes import calculator
@@ -148,7 +140,6 @@ def in_this_process(name, arguments):
 def python(request, browser, address):
     """A tab once one of the two Pythons has given an exact answer."""
     with Watched(browser, address) as form:
-        form.context.add_init_script(path=AXE)
         if request.param == "own":
             need_python_in_pages()
         else:

@@ -8,11 +8,14 @@ import pytest
 import yaml
 from docutils import nodes
 from lxml import html
+from test_site import violations
 
 import course
 from carry import slides, volume
 from carry.volume import has_class, text_of
-from machine import ROOT, SITE, new_tab
+from machine import ROOT, SITE, light_address, new_tab
+
+address = light_address  # whether formulas are seen is asked in test_site.py
 
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 NUMBERED = [
@@ -101,7 +104,7 @@ def test_what_a_date_shows_leaves_time_for_its_exercises(number):
 
 def test_a_date_has_a_deck_of_its_sections_and_exercises_only():
     """And a chapter asks its first question at its first date only."""
-    pages = {one.name: one for one in volume.read(SITE)}
+    pages = {one.name: one for one in volume.read(SITE, ["pure-dp"])}
     date = {"show": {"pure-dp": ["The promise"]}, "class": ["Rounding"]}
     made = slides.of_date(date, pages)
     assert {slide.heading for slide in made} == {"", "The promise", "Exercises"}
@@ -164,12 +167,6 @@ def test_a_sheet_has_no_marks_of_what_was_read(browser, address):
             assert (marks == 0, kept == earlier) == (name == sheet, name == sheet)
 
 
-def faults(tab):
-    """What axe finds in the statement that is shown."""
-    tab.add_script_tag(path=ROOT / "node_modules" / "axe-core" / "axe.min.js")
-    return tab.evaluate("axe.run('.explanation').then((result) => result.violations)")
-
-
 def test_a_reference_shows_its_statement_to_tap_focus_and_hover(tab):
     links = tab.locator("a.explains[href='#f-3.6'], a.explains[href='#t-laplace']")
     link = links.filter(visible=True).last  # others stand in folded proofs
@@ -189,7 +186,7 @@ def test_a_reference_shows_its_statement_to_tap_focus_and_hover(tab):
     tab.keyboard.press("Shift+Tab")
     tab.keyboard.press("Tab")
     box.wait_for()
-    assert tab.url == before and not faults(tab)
+    assert tab.url == before and not violations(tab, ".explanation")
     tab.keyboard.press("Tab")
     assert box.evaluate("(box) => box.contains(document.activeElement)")
     tab.keyboard.press("Escape")
@@ -219,7 +216,7 @@ def test_the_first_use_of_a_word_explains_itself_from_another_page(tab):
     box = tab.locator(".explanation")
     box.wait_for()
     assert word.lower().startswith(box.locator("dt").inner_text().lower())
-    assert not faults(tab)
+    assert not violations(tab, ".explanation")
 
 
 def test_each_exercise_has_a_hint_before_its_solution():

@@ -21,6 +21,7 @@ from machine import FOR_PYTHON
 server = served
 
 HEAD = "document.querySelector('h1').textContent"
+HALF_FRACTIONS = "document.querySelectorAll('mfrac:not(:has(> :nth-child(2):last-child))').length"
 
 
 class Firefox:
@@ -93,7 +94,9 @@ def firefox(tmp_path_factory):
 def test_a_page_opens_without_an_error(firefox, server, page):
     firefox.faults.clear()
     firefox.open(f"{server.address}/chapters/{page}.html")
-    assert firefox.evaluate(HEAD) and firefox.faults == []
+    assert firefox.evaluate(HEAD) and firefox.evaluate(HALF_FRACTIONS) == 0
+    # on a busy machine it looks at a fraction before the rest of it has come
+    assert [fault for fault in firefox.faults if "<mfrac/>" not in fault] == []
 
 
 def bar(number):
@@ -160,13 +163,14 @@ def test_search_and_all_without_the_server(firefox, server):
     firefox.open(f"{server.address}/search.html?q=renyi")
     found = "document.querySelector('#search-results li a')?.textContent"
     assert "Rényi" in firefox.wait(found)
-    firefox.open(f"{server.address}/chapters/intro.html")
-    run(firefox, 2, "6 * 7")
-    assert "done in" in settled(firefox, 2)  # then the book is kept
     kept = """(async () => { for (const name of await caches.keys()) {
       const keys = (await (await caches.open(name)).keys()).map((key) => key.url);
       if (keys.some((url) => url.includes("texts.json"))) return true; }
       return new Promise((done) => setTimeout(done, 300, false)); })()"""
+    if not firefox.evaluate(kept):  # of a cell that ran before
+        firefox.open(f"{server.address}/chapters/intro.html")
+        run(firefox, 2, "6 * 7")
+        assert "done in" in settled(firefox, 2)  # then the book is kept
     assert any(firefox.evaluate(kept) for _ in range(FOR_PYTHON // 300)), "the book was not kept"
     server.end()
     firefox.open(f"{server.address}/chapters/intro.html")

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from test_site import (
-    AXE,
     NARROW,
     SITE,
     SOME_LOOKS,
@@ -590,7 +589,6 @@ def test_the_editor_indents_and_lets_go(desk):
 @pytest.mark.parametrize("looks", SOME_LOOKS)
 def test_accessible_with_results_shown_light_and_dark(desk, right, looks):
     """On a phone in light colours and on a screen in dark ones; the other ways once a week."""
-    desk.context.add_init_script(path=AXE)
     tab = begin(desk)
     box(tab, "1a").fill(right["1a"])
     box(tab, "1b").fill(WRONG)

@@ -385,15 +385,6 @@ def alone(tab, name):
     return tab.locator(f"#slider-{name}"), size
 
 
-def violations(tab, name):
-    """What axe finds inside of a figure."""
-    return tab.evaluate(
-        """(where) => axe.run(where, {resultTypes: ["violations"]}).then((found) =>
-          found.violations.map((rule) => rule.id + ": " + rule.nodes[0].html.slice(0, 150)))""",
-        f"#slider-{name}",
-    )
-
-
 @every_slider
 def test_arrow_keys_move_picture_and_sentence(watched, name):
     spec, tab = grid(name), watched.open(f"chapters/{PAGES[name]}.html")
@@ -417,7 +408,7 @@ def test_arrow_keys_move_picture_and_sentence(watched, name):
         tab.evaluate("(mode) => (document.documentElement.dataset.theme = mode)", mode)
         text = figure.locator("svg[data-size=wide] text").first
         assert text.evaluate("(text) => getComputedStyle(text).fill") == ink
-        assert violations(tab, name) == [], mode
+        assert test_site.violations(tab, f"#slider-{name}") == [], mode
     tab.set_viewport_size(test_site.NARROW)
     seen = [figure.locator(f"svg[data-size={one}]").is_visible() for one in ("narrow", "wide")]
     assert seen == [True, False]
