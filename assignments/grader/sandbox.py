@@ -182,9 +182,8 @@ def environment(grader_folder, temporary):
     found |= {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "MPLBACKEND": "agg"}
     found |= {"PYTHONPATH": grader_folder, "PYTHONHASHSEED": "0", "PYTHONWARNINGS": "ignore"}
     found |= dict.fromkeys(["PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"], "1")
-    found["MALLOC_ARENA_MAX"] = (
-        "2"  # each thread would reserve memory of its own: limits count that
-    )
+    # each thread would reserve memory of its own: limits count that
+    found["MALLOC_ARENA_MAX"] = "2"
     return found | dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"], "1")
 
 

@@ -106,13 +106,8 @@ class Session:
             relatives = family(process.pid)
             self.now = now = tuple(map(sum, zip((0.0, 0.0), *map(worked, relatives), strict=True)))
             self.first = first = self.first or now
-            if (
-                max(
-                    now[0] - first[0] - self.seconds,
-                    self.before + now[0] - self.limits.total_seconds,
-                )
-                > 0
-            ):
+            too_long = now[0] - first[0] > self.seconds
+            if too_long or self.before + now[0] > self.limits.total_seconds:
                 self.reason = "took too long"
             elif time.monotonic() > self.deadline:
                 self.reason = "took too long"

@@ -11,14 +11,8 @@ from .files import folded, named
 
 DEEPEST, MOST = 8, 5000  # folders below each other, and entries, that are searched for a notebook
 READABLE = (".ipynb", ".md", ".py", ".zip")
-# what macOS and Windows put beside files
-LITTER = {
-    "__MACOSX",
-    "desktop.ini",
-    "Thumbs.db",
-    ".ipynb_checkpoints",
-    "index.html",
-}  # of Brightspace
+# what macOS, Windows, Jupyter and Brightspace put beside files
+LITTER = {"__MACOSX", "desktop.ini", "Thumbs.db", ".ipynb_checkpoints", "index.html"}
 CANVAS = re.compile(
     r"(?:(?P<name>(?!LATE_).+?)_)?(?P<late>LATE_)?"
     r"(?P<id>(?(name)\d+|anon_[A-Za-z0-9]+))_(?:(?P<file>\d+)_.+|text|link)"
@@ -80,11 +74,8 @@ def owner(name):
         return found["name"] or found["id"], found["id"], late
     if found := MOODLE.fullmatch(name):
         hidden = found["name"] == "Participant"  # Moodle's word where names are not shown
-        return (
-            f"Participant {found['id']}" if hidden else found["name"],
-            f"Moodle {found['id']}",
-            [],
-        )
+        name = f"Participant {found['id']}" if hidden else found["name"]
+        return name, f"Moodle {found['id']}", []
     if found := BLACKBOARD.fullmatch(name) or BRIGHTSPACE.fullmatch(name):
         return found["name"], found["id"], []
     return name, "", []
