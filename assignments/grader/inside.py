@@ -39,9 +39,8 @@ def new_shell():
         def enable_matplotlib(self, gui=None):
             return gui, "agg"
 
-    # plain tracebacks: others load what they are made with
-    quiet = {"HistoryManager": {"enabled": False}}
-    quiet["InteractiveShell"] = {"colors": "nocolor", "xmode": "Plain"}
+    plain = {"colors": "nocolor", "xmode": "Plain"}  # longer tracebacks load what makes them
+    quiet = {"HistoryManager": {"enabled": False}, "InteractiveShell": plain}
     return Shell.instance(config=Config(quiet))
 
 

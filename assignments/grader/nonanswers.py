@@ -32,7 +32,7 @@ class Answers:
 
     def __init__(self, master):
         self.space, self.kept, self.seen = judge.namespace(master), {}, {}
-        self.signatures = {}
+        self.signature = cache(lambda name: inspect.signature(self.space[name]))
         self.instead = lambda call, asked: None
         for cell in master.notebook.cells:
             graded = masters.grading(cell)
@@ -53,9 +53,7 @@ class Answers:
         }
 
     def call(self, name, args, kwargs):
-        if name not in self.signatures:
-            self.signatures[name] = inspect.signature(self.space[name])
-        asked = self.signatures[name].bind(*fresh(args), **fresh(kwargs)).arguments
+        asked = self.signature(name).bind(*fresh(args), **fresh(kwargs)).arguments
         plain = {k: v for k, v in asked.items() if not isinstance(v, np.random.Generator)}
         call = (name, pickle.dumps(plain))
         self.seen.setdefault(call, plain)

@@ -136,11 +136,10 @@ def grade(name, folder, out, masters_folder, limits, jobs=2, launcher=sandbox.Bu
     start_student = launcher(limits)
     gallery = out / by_hand.PICTURES
     context = get_context("forkserver")
-    # what everyone is given is imported once, not for each submission; that also compiles it, and
-    # IPython, for the sandboxes, which can't write
-    shell = ["IPython.core.interactiveshell", "IPython.core.magics", "IPython.core.completerlib"]
-    modules = [judge.__name__, *shell, *masters.imported(master.given)]
-    context.set_forkserver_preload(modules)
+    # what everyone is given is imported once, not for each submission; sandboxes can't keep what
+    # they compile, so IPython is imported, too
+    shell = ["IPython.core.magics", "IPython.core.completerlib"]
+    context.set_forkserver_preload([judge.__name__, *shell, *masters.imported(master.given)])
 
     def mark(entry):
         return supervised(context, master, entry, limits, start_student, gallery)

@@ -6,11 +6,13 @@ again, the cells before are replayed without those that killed it, and grading g
 
 import builtins
 import os
+import signal
 import threading
 import time
 from contextlib import suppress
 
 import numpy as np
+import psutil
 
 from .processes import ended, family, files, resident, worked
 from .sandbox import SandboxError
@@ -51,11 +53,12 @@ class Session:
     def start(self):
         """A new process, while there are tries and time left."""
         self.starts += 1
-        if self.starts > self.limits.restarts + 1 or time.monotonic() > self.end:
+        self.before, self.now = self.before + self.now[0], (0.0, 0.0)
+        late = time.monotonic() > self.end or self.before > self.limits.total_seconds
+        if self.starts > self.limits.restarts + 1 or late:
             raise SandboxEnded("was stopped: there were too many crashes or no time was left")
         self.process = self.launcher.start()
         self.reason, self.number = "ended by itself", 0
-        self.before, self.now = self.before + self.now[0], (0.0, 0.0)
         self.allow(self.limits.total_seconds)
         threading.Thread(target=self.watch, args=[self.process], daemon=True).start()
         self.drainer = threading.Thread(target=self.drain, args=[self.process], daemon=True)
@@ -82,7 +85,14 @@ class Session:
         """
         with self.ending:
             if process.returncode is None:
-                os.killpg(process.pid, 9)
+                # a sandbox that only begins can't take its first process with it yet: none is added
+                # while it is stopped, and those that are there are killed
+                os.killpg(process.pid, signal.SIGSTOP)
+                os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+                for relative in family(process.pid)[1:]:
+                    with suppress(psutil.Error):
+                        relative.kill()
+                os.killpg(process.pid, signal.SIGKILL)
 
     def drain(self, process):
         """Read all that is printed, keep the beginning."""

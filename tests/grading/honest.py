@@ -86,16 +86,11 @@ style("nested helper", _3b=MEAN + "    def worst(epsilon):\n        noisy = priv
 # fmt: on
 
 
-def apart(one, other):
-    """Whether two styles can share a notebook: no answer is changed by both."""
-    return not set(STYLES[one][1]) & set(STYLES[other][1])
-
-
 def notebooks():
-    """The styles in as few notebooks as a greedy choice finds."""
-    shared = []
-    for name in sorted(STYLES, key=lambda name: -len(STYLES[name][1])):
-        fitting = [names for names in shared if all(apart(name, other) for other in names)]
+    """The styles in as few notebooks as a greedy choice finds; no answer has two styles."""
+    shared, answers = [], {name: set(answers) for name, (_, answers) in STYLES.items()}
+    for name in sorted(STYLES, key=lambda name: -len(answers[name])):
+        fitting = [s for s in shared if all(answers[name].isdisjoint(answers[n]) for n in s)]
         if fitting:
             min(fitting, key=len).append(name)
         else:

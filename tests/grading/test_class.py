@@ -1,4 +1,4 @@
-"""A class of more than 120 by program, marked twice: at once, and in two parts in another order.
+"""A class of more than 110 by program, marked twice: at once, and in two parts in another order.
 
 Honest in forty styles, sloppy, unlucky, and every hostile one of the tests, with the limits that
 `make grade` has.
@@ -55,7 +55,7 @@ def write(folder, master):
         honest.change(notebook, name)
         (folder / f"honest {name}.ipynb").write_text(json.dumps(notebook))
         expected[f"honest {name}"] = (hostile.FULL, ())
-    assert unlucky.unlucky.__name__ in expected and len(expected) > 120
+    assert unlucky.unlucky.__name__ in expected and len(expected) > 110
     return expected
 
 

@@ -42,9 +42,11 @@ def unlucky(notebook, master):
     )
 
 
-@case(18)
-def wrong_and_timed_beside_the_stub(notebook, master):
-    cell_of(notebook, "1a").source = next(c for c in master.student.cells if c.id == "1a").source
+@case(15)
+def wrong_and_timed_beside_the_stub_and_one_missing(notebook, master):
+    for question in ("1a", "2b"):
+        stub = next(c for c in master.student.cells if c.id == question)
+        cell_of(notebook, question).source = stub.source
     after(notebook, "1a", new_code_cell("%%time\n" + EPS + "    return 7.0"))
 
 
