@@ -119,11 +119,11 @@ def served(handler):
 
 @pytest.fixture(scope="session")
 def address():
-    """The site, served on this machine."""
-    yield from served(Quiet)
+    """The site without its formulas: what most tests look at is something else."""
+    yield from served(Light)
 
 
 @pytest.fixture(scope="session")
-def light_address():
-    """The site without its formulas, for tests of something else on its pages."""
-    yield from served(Light)
+def whole_address():
+    """The site as it is."""
+    yield from served(Quiet)

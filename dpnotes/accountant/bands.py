@@ -14,7 +14,7 @@ in band i. So each has a line of its own (telescope). Other kinds of steps are f
 - Digits: J = a_i - a_(i+1) is summed by itself, and A_i - A_(i+1) = -A_i expm1(sum of log1p(-J/a)).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from math import exp, expm1, inf, log, log1p, sqrt
@@ -22,16 +22,19 @@ from math import exp, expm1, inf, log, log1p, sqrt
 import numpy as np
 
 from ..numerics import expm1_complex, log1p_complex
-from .cut import RATIO, cut, thresholds
+from .cut import LARGEST, RATIO, Cut
 from .law import EPS, Step
-from .line import SumOfLines, line
-from .sampled_gaussian import SampledGaussian
+from .line import LESS, PINCHED, SumOfLines, line
+from .panels import Symmetrised
+from .sampled_gaussian import SampledGaussian, mixed_loss
 from .tilts import TOLERANCE, Tilts
 
 NOTHING = -690.0  # the least log J/a
 NONE, LEAST = exp(NOTHING), 1e-170  # J/a of a kind that J says nothing of; of a band with a line
 MOST_KINDS = 20  # of steps, at most
-GOOD = 1e-11  # relative error above which bands are tried
+# lines that are tried: an error that is enough, nodes with a pinch, and whether one for each band
+WAYS = (1e-11, 0, False), (1e-9, 0, True), (1e-6, PINCHED, False), (1.0, LESS, True)
+SEEN = 1e-9  # share of the tail above which a band that does not fall gets a pinch
 
 
 @dataclass(frozen=True)
@@ -173,16 +176,18 @@ class Bands:
             epsilon = moved if low < moved < high or not 0 < half < inf else half
         return epsilon
 
-    def lines(self, epsilon):
-        """A line for each term that matters at this e; the others are bounded. None for tails so
-        small that their tilts lead out of the windows."""
+    def lines(self, epsilon, pinched):
+        """A line for each term that matters at this e; the others are bounded. Those that do not
+        fall get a pinch with so many nodes, or none. None for tails so small that their tilts lead
+        out of the windows."""
         log_tail, _, bounds = self.roughly(epsilon)
         if log_tail < -92:  # 1e-40
             return None
         lines, rest = [], []
         for tilts, most in zip(self.tilts, bounds, strict=True):
             start = tilts.saddle(epsilon=epsilon)[0], epsilon, log_tail
-            one = most > log_tail + log(TOLERANCE) and line(tilts, start, False)
+            nodes = pinched if most > log_tail + log(SEEN) else 0
+            one = most > log_tail + log(TOLERANCE) and line(tilts, start, nodes)
             lines += [one] if one else []
             rest += [] if one else [tilts]
         return SumOfLines(lines, rest) if lines else None
@@ -197,5 +202,43 @@ def bands_of(parts):
     return Bands(parts) if served else None
 
 
+def tail_near(tilts, start, log_tail=None):
+    """The line near a saddle point, or None; where its error is seen, a line for each band; then
+    both with a pinch. With ``log_tail`` the place is only a first guess."""
+    bands = bands_of(tilts.parts) if tilts.side > 0 else None
+    best, error, place = None, inf, start[1]
+    for enough, nodes, each in WAYS if bands else WAYS[2:3]:
+        if bands and each and log_tail is not None:
+            place, log_tail = bands.place(place, log_tail), None
+        found = bands.lines(place, nodes) if bands and each else line(tilts, start, nodes)
+        off = found.error(place) if found else inf
+        if off < error:
+            best, error = found, off
+        if error <= enough:
+            break
+    return best
+
+
 def _sorts(step):
-    return type(step) is SampledGaussian and step.side > 0
+    return type(step) in (SampledGaussian, Symmetrised) and step.side > 0
+
+
+def cut(step, tau, lower):
+    """The step with the weight s_tau - s_lower; itself, if that is 1."""
+    if tau == inf and not lower:
+        return step
+    if isinstance(step, Symmetrised):
+        return replace(step, tau=tau, lower=lower)
+    return Cut(step.sigma, step.rate, step.side, tau, lower)
+
+
+def thresholds(step):
+    """The largest threshold: RATIO times what nobody loses in one round, or LARGEST; and a bound on
+    the least, below which are most losses."""
+    if isinstance(step, Symmetrised):
+        last = float(mixed_loss((0.5 + 13 * step.sigma) / step.sigma**2, step.rate))
+        first, least = 0.0, step.rate / 12 / max(1.0, step.sigma)
+    else:  # well within the window
+        odds = Cut(step.sigma, step.rate)._odds(1 + step.sigma * np.array([-8, 13]))
+        (first, last), least = np.logaddexp(0, odds).tolist(), step.rate / 12
+    return min(LARGEST, RATIO * last), max(least, first)

@@ -48,6 +48,20 @@ def _lesser(one, other):
     return np.where((turns[:, 1:] | turns[:, :-1]) ^ first, one, other)
 
 
+def log_weights(lam, tau, lower):
+    """log of the weight s_tau - s_lower, and of 1 less it."""
+    (low, above), (least, beyond) = _shares(lam, tau), _shares(lam, lower)
+    near = beyond + np.log(-np.expm1(above - beyond))
+    weight = np.where(beyond < low, near, low + np.log(-np.expm1(least - low)))
+    return weight, np.logaddexp(above, least)
+
+
+def most_weight(lam, step):
+    """A bound on log of its absolute value, for complex lam along rows."""
+    (low, above), (least, beyond) = _shares(lam, step.tau), _shares(lam, step.lower)
+    return _lesser(np.logaddexp(low, least), np.logaddexp(above, beyond))
+
+
 @dataclass(frozen=True)
 class Cut(SampledGaussian):
     """The part of a sampled Gaussian step with the weight s_tau - s_lower: a law of less than 1."""
@@ -107,12 +121,7 @@ class Cut(SampledGaussian):
         return x, loss, log_p, *self._log_weights(x)
 
     def _log_weights(self, x):
-        """log of the weight, and of 1 less it."""
-        lam = np.logaddexp(0.0, self._odds(x))
-        (low, above), (least, beyond) = _shares(lam, self.tau), _shares(lam, self.lower)
-        near = beyond + np.log(-np.expm1(above - beyond))
-        weight = np.where(beyond < low, near, low + np.log(-np.expm1(least - low)))
-        return weight, np.logaddexp(above, least)
+        return log_weights(np.logaddexp(0.0, self._odds(x)), self.tau, self.lower)
 
     def _log_weight(self, _x):
         return self._coarse[3]
@@ -126,9 +135,7 @@ class Cut(SampledGaussian):
         x = self._coarse[0]
         grown, phase, cost = super()._lift(x)
         lam = np.maximum(np.logaddexp(0.0, self._odds(x)) + grown, 1e-300) + 1j * phase
-        (low, above), (least, beyond) = _shares(lam, self.tau), _shares(lam, self.lower)
-        most = _lesser(np.logaddexp(low, least), np.logaddexp(above, beyond))
-        return grown, phase, cost + most
+        return grown, phase, cost + most_weight(lam, self)
 
     @lru_cache(maxsize=4)  # noqa: B019
     def rule(self, c, band):
@@ -143,18 +150,3 @@ class Cut(SampledGaussian):
         _, loss, log_p, weight, left = self._mesh(self._limit[1])
         out = np.exp(log_p + left)
         return Rule(loss, log_p + weight, float(out.sum()), gap=float(out @ np.expm1(-loss)))
-
-
-def cut(step, tau, lower):
-    """The step with the weight s_tau - s_lower; itself, if that is 1."""
-    if tau == inf and not lower:
-        return step
-    return Cut(step.sigma, step.rate, step.side, tau, lower)
-
-
-def thresholds(step):
-    """The largest threshold: RATIO times what nobody loses in one round, or LARGEST; and a bound on
-    the least, which is well within the window."""
-    odds = Cut(step.sigma, step.rate)._odds(1 + step.sigma * np.array([-8, 13]))
-    first, last = np.logaddexp(0, odds).tolist()
-    return min(LARGEST, RATIO * last), max(step.rate / 12, first)

@@ -15,10 +15,9 @@ from math import exp, expm1, inf, log, log1p
 
 import numpy as np
 
-from .bands import GOOD, bands_of
+from .bands import tail_near
 from .kinds import KINDS
 from .law import EPS
-from .line import line
 from .tilts import Tilts, renyi
 from .written import OneStep, Sums, is_short
 
@@ -152,18 +151,7 @@ class Direction:
         start = self.tilts[1].saddle(epsilon=near)
         if start[2] > log(0.5):
             side, start = -1, self.tilts[-1].saddle(epsilon=near)
-        return side, self._tail(side, (start[0], near, start[2])), 0.0
-
-    def _tail(self, side, start, log_tail=None):
-        """The line near a saddle point; where its error is seen, a line for each band."""
-        bands = bands_of(self.parts) if side > 0 else None
-        plain = line(self.tilts[side], start, pinched=not bands)
-        error = plain.error(start[1]) if plain else inf
-        if bands and error > GOOD:
-            place = start[1] if log_tail is None else bands.place(start[1], log_tail)
-            found = bands.lines(place)
-            plain = found if found and found.error(place) < error else plain
-        return plain or line(self.tilts[side], start)
+        return side, tail_near(self.tilts[side], (start[0], near, start[2])), 0.0
 
     def epsilon(self, delta):
         """(low, high) for an array of 0 <= delta <= 1."""
@@ -195,7 +183,7 @@ class Direction:
         tilts, log_tail = self.tilts[side], float(target[middle])
         start, guess = tilts.saddle(log_tail=log_tail), side > 0
         for _ in range(TRIES):
-            tail = self.written or self._tail(side, start, log_tail if guess else None)
+            tail = self.written or tail_near(tilts, start, log_tail if guess else None)
             guess = False
             if tail is None:
                 break

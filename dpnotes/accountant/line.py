@@ -35,7 +35,7 @@ from .tilts import TOLERANCE, Tilts, cumulant
 
 ENOUGH = 1e-10  # relative error: the cut of a pinched line
 NODES, FEW = 300_000, 20_000  # most nodes of a line; and where bands are tried in its place
-PINCHED = 60_000  # with a pinch
+PINCHED, LESS = 60_000, 10_000  # with a pinch; and in each band
 ROOM, PINCHED_ROOM = 2.0, 100.0  # weight of all rounds that may go through a Fourier transform
 WORK = 1_000_000_000  # most products of a line
 SAMPLE = 100  # steps that guess a height
@@ -210,14 +210,14 @@ def fall(parts, c, variance, log_room, most):
     return None, None
 
 
-def line(tilts, start, pinched=True):
-    """The line for a saddle point (c, e, log t), or None if it can't be had, or only with a pinch
-    where that is not wanted."""
+def line(tilts, start, pinched=PINCHED):
+    """The line for a saddle point (c, e, log t), or None if it can't be had. Where it needs a pinch
+    it has at most so many nodes."""
     parts = tilts.parts
     c, period, rivals, value, variance = tilts.plan(start)
     if not np.isfinite(period):
         return None
-    grid, nodes = common_lattice(parts), NODES if pinched else FEW
+    grid, nodes = common_lattice(parts), NODES if pinched == PINCHED else FEW
     if grid:
         count = ceil(period / grid[1])
         if count <= nodes and _work(parts, c, 2 * pi / (count * grid[1]), count // 2 + 1) <= WORK:
@@ -229,7 +229,7 @@ def line(tilts, start, pinched=True):
         count = ceil(height / step) + 1
         if _work(parts, c, step, count) <= WORK:
             return _plain_line(tilts, parts, c, period, count, rivals, log_cut, 0.0)
-    return _pinched(tilts, c, period, rivals, log_room) if pinched else None
+    return _pinched(tilts, c, period, rivals, log_room, pinched)
 
 
 def _work(parts, c, step, count, room=ROOM):
@@ -237,13 +237,13 @@ def _work(parts, c, step, count, room=ROOM):
     return sum(part.work(c, step, count, room / k) for part, k in parts)
 
 
-def _pinched(tilts, c, period, rivals, log_room):
+def _pinched(tilts, c, period, rivals, log_room, count):
     """With a pinch that makes M fall as far as so many nodes reach."""
-    step, count = 2 * pi / period, PINCHED
-    while _work(tilts.parts, c, step, count, PINCHED_ROOM) > WORK:
+    step = 2 * pi / period
+    while count >= 100 and _work(tilts.parts, c, step, count, PINCHED_ROOM) > WORK:
         count = count * 3 // 4
-        if count < 100:
-            return None
+    if count < 100:
+        return None
     height = count * step
     fallen = max(10.0, log(TOLERANCE / ENOUGH) - log_room - log(pi * height))
     eta = sqrt(2 * fallen) / height

@@ -4,35 +4,25 @@ In terms of u, the loss of the step without sampling, q has the density exp(-(u 
 (-a, a) for Laplace noise (a = 1/scale), and a normal one for Gaussian noise. The sampled loss is
 m(u) = log G, G = 1 + rate (e^u - 1). Gauss-Legendre panels over u are the rule.
 
-How M falls: for a density g of the loss, integrating by parts once shows that
+How M falls for Laplace noise: for a density g of the loss, integrating by parts once shows that
 abs(int g(L) e^(iyL) dL) is at most 2/y times the sum of the local maxima of g, ends included. Under
-a tilt all densities here are exp(b - s u^2/2 - 3u/2) G^n / rate with s >= 0. Then (log g)' is a
-sigmoid minus a line, or a sigmoid plus a constant, so g has at most two local maxima.
+a tilt g has no maximum but at its ends.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from math import erf, exp, expm1, inf, log, pi, sqrt
 
 import numpy as np
 
-from ..numerics import gauss, quotient
+from ..numerics import expm1_complex, gauss, log1p_complex, quotient
+from .cut import ANGLES, log_weights, most_weight
 from .law import EPS, Rule, Step
-from .sampled_gaussian import SampledGaussian, mixed_loss
+from .sampled_gaussian import SampledGaussian, inverse_mixed_loss, mixed_loss
 
 LATE = 64.0  # above this height, in units of 1/a, the closed form of M is used
-
-
-def falling(atoms, peaks):
-    """A bound on log abs(M) at heights, for atoms of this mass and densities of these maxima."""
-    rise = 4 * sum(peaks)  # a density varies by twice the sum of its maxima, at most two
-    return lambda height: min(0.0, log(atoms + rise / height) if height > 0 else 0.0)
-
-
-def peak(log_density):
-    """The largest value of a density, from a mesh on which its logarithm moves by at most 0.1 near
-    its maxima."""
-    return float(np.exp(min(np.max(log_density, initial=-inf) + 0.1, 600.0)))
+STEEPEST, REACH = 80.0, 9.0  # times a threshold: the largest tilt, and where weights have fallen
+LEVELS = np.exp(0.4 * np.arange(-6, 7))  # panels around a threshold
 
 
 @dataclass(frozen=True)
@@ -124,8 +114,9 @@ class Laplace(Step):
         u = np.linspace(-self.end, self.end, 3)
         power = 2 + c if self.side > 0 else 1 - c
         density = self.log_q(u) - u + power * mixed_loss(u, self.rate) - log(self.rate)
-        density -= self.cumulant(c)[0]  # g has no maximum but at its ends
-        return falling(np.exp(tilted[[0, -1]]).sum() * (1 + 1e-12), [peak(density)])
+        peak = float(np.exp(min(np.max(density) - self.cumulant(c)[0] + 0.1, 600.0)))
+        atoms = float(np.exp(tilted[[0, -1]]).sum()) * (1 + 1e-12)
+        return lambda height: min(0.0, log(atoms + 4 * peak / height) if height > 0 else 0.0)
 
 
 @dataclass(frozen=True)
@@ -133,10 +124,18 @@ class Symmetrised(SampledGaussian):
     """Gaussian noise sampled under substitution: N(1, sigma^2) and N(0, sigma^2) at the outcome
     x = 1/2 + sigma^2 u. Outcomes of u > 0 have the loss m(u), with the mass of the mixture, or
     -m(u), with that of q; what is left loses nothing. It is its own reverse (Balle, Barthe and
-    Gaboardi 2018, Theorem 2; Lebeda et al. 2024)."""
+    Gaboardi 2018, Theorem 2; Lebeda et al. 2024).
+
+    Of a part of it, as of a ``Cut``, only the losses of a size between two thresholds count."""
+
+    tau: float = field(default=inf, repr=False)
+    lower: float = field(default=0.0, repr=False)
 
     def flipped(self):
         return self
+
+    def tilt_limit(self):
+        return super().tilt_limit() if self.tau == inf else STEEPEST / self.tau
 
     def log_rest(self):
         """log of the mass of what loses nothing."""
@@ -145,30 +144,96 @@ class Symmetrised(SampledGaussian):
     def log_q(self, u):
         return log(self.sigma / sqrt(2 * pi)) - 0.5 * (0.5 / self.sigma + self.sigma * u) ** 2
 
+    def _panels(self, c, band):
+        """Where u begins and ends, how many panels that is, and how many more for the loss."""
+        first, last = self._window(abs(c)) if self.tau == inf else (0.0, 0.0)
+        if self.tau < inf or self.lower:
+            last = max(last, 0.5 + 40 * self.sigma)
+        first, last = (max(x - 0.5, 0.0) / self.sigma**2 for x in (first, last))
+        if self.tau < inf:
+            last = min(last, float(inverse_mixed_loss(REACH * self.tau, self.rate)))
+        if self.lower:
+            least = float(inverse_mixed_loss(self.lower / REACH, self.rate))
+            first = max(first, min(least, 0.9 * last))
+        steep = max(band / 8, 0.0 if self.tau == inf else (1 + abs(c)) / 6)
+        count = steep * float(mixed_loss(last, self.rate))
+        return first, last, (last - first) / min(0.6 / self.sigma, 2.4), count
+
     @lru_cache(maxsize=16)  # noqa: B019
     def edges(self, c, band):
-        ends = ((x - 0.5) / self.sigma**2 for x in self._window(abs(c)))
-        first, last = (max(u, 0.0) for u in ends)
-        width = min(0.6 / self.sigma, 2.4, 8 / (band + 1e-300))
-        return np.linspace(first, last, int((last - first) / width) + 2)
+        """Ends of panels of 16 nodes: for the density, for the loss, and for the weight."""
+        first, last, count, more = self._panels(c, band)
+        ends = mixed_loss(np.array([first, last]), self.rate)
+        known = [x for x in (self.tau, self.lower) if 0 < x < inf]
+        losses = [np.linspace(ends[0], ends[1], int(more) + 2), *np.multiply.outer(known, LEVELS)]
+        found = inverse_mixed_loss(np.concatenate(losses), self.rate)
+        found = np.concatenate([np.linspace(first, last, int(count) + 2), found])
+        return np.unique(np.clip(found, first, last))
 
     def size(self, c, band):
-        narrowest = max(self.sigma / 0.6, 0.42, band / 8)  # 1 / width
-        return 32 * self._window(abs(c))[1] / self.sigma**2 * narrowest
+        return 32 * (sum(self._panels(c, band)[2:]) + 30)
+
+    def _nodes(self, edges):
+        """Nodes u, their losses, and log of the mass of q there."""
+        u, weight = gauss(edges)
+        return u, mixed_loss(u, self.rate), self.log_q(u) + np.log(weight)
 
     @lru_cache(maxsize=4)  # noqa: B019
     def rule(self, c, band):
-        u, weight = gauss(self.edges(c, band))
-        loss, log_q = mixed_loss(u, self.rate), self.log_q(u) + np.log(weight)
-        return Rule(
-            np.concatenate([-loss, [0.0], loss]),
-            np.concatenate([log_q, [self.log_rest()], log_q + loss]),
-        )
+        _, loss, log_q = self._nodes(self.edges(c, band))
+        log_q = log_q + log_weights(loss, self.tau, self.lower)[0]
+        rest = [] if self.lower else [self.log_rest()]
+        losses = np.concatenate([-loss, np.zeros(len(rest)), loss])
+        return Rule(losses, np.concatenate([log_q, rest, log_q + loss]), **self._left_out)
+
+    @cached_property
+    def _left_out(self):
+        """The mass of p that does not count, and that of q less it."""
+        if self.tau == inf and not self.lower:
+            return {}
+        whole = replace(self, tau=inf, lower=0.0)
+        near = np.concatenate([whole.edges(0.0, 0.0), self.edges(0.0, 0.0)])
+        _, loss, log_q = self._nodes(np.unique(near))
+        out = np.exp(log_q + log_weights(loss, self.tau, self.lower)[1])
+        up = out * np.exp(loss)
+        rest = exp(self.log_rest()) if self.lower else 0.0
+        gap = float(up @ np.expm1(-loss) + out @ np.expm1(loss))
+        return {"infinite": float((out + up).sum()) + rest, "gap": gap}
 
     def falls(self, c):
-        cumulant = self.cumulant(c)[0]
-        edges = self.edges(c, 0.0)
-        u = (edges[:-1, None] + np.diff(edges)[:, None] * np.arange(65) / 64).ravel()
-        bare = self.log_q(u) - u - log(self.rate) - cumulant
-        peaks = [peak(bare + power * mixed_loss(u, self.rate)) for power in (2 + c, 1 - c)]
-        return falling(exp(self.log_rest() - cumulant) * (1 + 1e-12), peaks)
+        """u > 0 is turned to u e^(i angle/(1 + bend u)), for -L to the conjugate of it, and the
+        phase shrinks. The side, from the end of the window up to it, is at most its length times
+        what is largest there. What loses nothing stays."""
+        u, _, log_q = self._nodes(self.edges(c, 0.0))
+        turned = [self._turned(u, log_q, c, *way) for way in self._turns()]
+        log_terms, phases, sides = map(np.array, zip(*turned, strict=True))
+        terms = log_terms - self.cumulant(c)[0]
+        rest = -inf if self.lower else self.log_rest()
+        still = np.logaddexp(np.logaddexp.accumulate(sides), rest) - self.cumulant(c)[0]
+
+        def bound(height):
+            found = terms - height * phases
+            top = found.max(axis=1)
+            sums = top + np.log(np.exp(found - top[:, None]).sum(axis=1))
+            return min(0.0, float(np.logaddexp(sums, still).min()))
+
+        return bound
+
+    def _turns(self):
+        """Small angles show how many rounds fall together."""
+        if self.lower:
+            return [(angle, bend) for angle in ANGLES[::-1, 0] for bend in (1.0, 1 + self.sigma)]
+        return [(ANGLES[0, 0] / 2**n, 1 + self.sigma) for n in range(17, -1, -1)]
+
+    def _turned(self, t, log_q, c, angle, bend):
+        """On one way: log of the terms of both signs, the phase, and log of the side."""
+        turn = angle / (1 + bend * t)
+        u = t * np.exp(1j * turn)
+        near = log1p_complex(self.rate * expm1_complex(np.minimum(u.real, 30.0) + 1j * u.imag))
+        far = u + np.log(self.rate + (1 - self.rate) * np.exp(-u))
+        loss = np.where(u.real < 30, near, far)
+        moved = (self.log_q(u) - self.log_q(t)).real + most_weight(loss[None], self)[0]
+        moved += np.logaddexp((1 + c) * loss.real, -c * loss.real)
+        longer = 0.5 * np.log1p((t * turn * bend / (1 + bend * t)) ** 2)
+        side = moved[-1] + self.log_q(t[-1]) + log(t[-1] * turn[-1])
+        return log_q + moved + longer, loss.imag, side

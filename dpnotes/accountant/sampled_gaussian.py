@@ -161,11 +161,12 @@ class SampledGaussian(Step):
     @lru_cache(maxsize=2)  # noqa: B019
     def _log_size(self, c):
         """A function of y, > 0 where the phase shrinks: bounds on log N(d) / M(c) at all angles, by
-        sums on the mesh of ``_real_spacing``.
+        sums on the mesh of ``_real_spacing``. And one of a height: the largest spacing of nodes for
+        which no side, at any angle up to each, is above exp(-digits), or what stands at its foot.
 
         The law is that of the window. So the way along x + id has two sides, from the ends of the
         window up to it. There all angles up to its own are passed, and each factor is at most its
-        largest one."""
+        largest one. But where nodes are h apart, a side counts exp(-2 pi d/h) at its own d only."""
         spacing = self._real_spacing(c)
         x, loss, log_p = self._nodes(self._far_window(c), spacing)
         grown, phase, most = self._lift(x)
@@ -177,6 +178,12 @@ class SampledGaussian(Step):
         sides = np.maximum.accumulate(ends[::-1])[::-1]
         sides += np.log(self.angles * self.sigma**2 / spacing)
         turn = phase[:, [0, -1]]
+        rise = ends + np.minimum(self._digits(), -terms[[0, -1]])
+        strip = 2 * pi * self.sigma**2 * self.angles[:, 0]
+
+        def largest(height):
+            steep = np.maximum((rise + height * turn).max(axis=1) / strip, 1e-300)
+            return 1 / np.maximum.accumulate(steep[::-1])[::-1]
 
         def log_size(y):
             found = exponents - y * phase
@@ -184,7 +191,7 @@ class SampledGaussian(Step):
             size = top + np.log(np.exp(found - top[:, None]).sum(axis=1))
             return np.logaddexp(size, np.logaddexp.reduce(sides - min(y, 0.0) * turn, axis=1))
 
-        return log_size
+        return log_size, largest
 
     def _real_spacing(self, c):
         """Spacing of nodes where y = 0: from N(d), by which growth is bounded, at the best angle.
@@ -209,12 +216,13 @@ class SampledGaussian(Step):
 
     def _spacing_of_strip(self, c, band):
         """That at which the best of all strips has an error of exp(-digits)."""
-        size = np.maximum(self._log_size(c)(-band), 0.0)
+        log_size, largest = self._log_size(c)
         strip = 2 * pi * self.sigma**2 * self.angles[:, 0]
-        return float((strip / (self._digits() + size)).max())
+        spacing = strip / (self._digits() + np.maximum(log_size(-band), 0.0))
+        return float(np.minimum(spacing, largest(band)).max())
 
     def falls(self, c):
-        log_size = self._log_size(c)
+        log_size, _ = self._log_size(c)
         return lambda height: min(0.0, float(log_size(height).min()))
 
     def size(self, c, band):

@@ -161,7 +161,8 @@ def saddle(moments, side, e):
 
     def value(t):
         c = place(t)
-        return moments.real(c) - c * e - log(abs(c)) - log1p(c) if -1 < c < 1e6 else inf
+        found = moments.real(c) - c * e - log(abs(c)) - log1p(c) if -1 < c < 1e6 else inf
+        return min(found, 1e300)  # SciPy subtracts values
 
     starts = np.linspace(-14, 12, 27)
     best = min(starts, key=value)

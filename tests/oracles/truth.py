@@ -10,6 +10,7 @@ lattice     the rest: losses moved to lattices
 """
 
 from dataclasses import replace
+from functools import reduce
 from math import ceil, inf
 
 from flint import arb
@@ -72,10 +73,7 @@ class Truth:
 
     def delta(self, epsilon, near=None):
         """The larger of both ways."""
-        found = [self.one_way(way, epsilon, near) for way in self.ways]
-        return max(found, key=lambda ball: float(ball.mid())).union(
-            max(found, key=lambda ball: float(ball.lower()))
-        )
+        return reduce(arb.max, [self.one_way(way, epsilon, near) for way in self.ways])
 
     def missed(self, alpha):
         """The least type-II error at this level: the highest of the lines through (0, 1 - delta) of

@@ -14,9 +14,7 @@ from test_site import SOME_LOOKS, Watched, lighten, look, sticking_out, violatio
 
 from calculator import USUAL, query_of
 from dpnotes import calculator
-from machine import FOR_PYTHON, ROOT, light_address, module_at, need_python_in_pages
-
-address = light_address  # test_site.py looks at the page with its formulas
+from machine import FOR_PYTHON, ROOT, module_at, need_python_in_pages
 
 with pytest.MonkeyPatch.context() as patch:  # its `myst_nb` is for the page only
     patch.setitem(sys.modules, "myst_nb", None)

@@ -13,9 +13,7 @@ from test_site import violations
 import course
 from carry import slides, volume
 from carry.volume import has_class, text_of
-from machine import ROOT, SITE, light_address, new_tab
-
-address = light_address  # whether formulas are seen is asked in test_site.py
+from machine import ROOT, SITE, new_tab
 
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 NUMBERED = [

@@ -26,9 +26,7 @@ from test_site import (
 
 from assignments.grader import leaks, masters, rendering, sandbox
 from assignments.grader.check import solved
-from machine import FOR_PYTHON, ROOT, light_address, module_at, need_python_in_pages, unable
-
-address = light_address  # test_site.py looks at the pages with their formulas
+from machine import FOR_PYTHON, ROOT, module_at, need_python_in_pages, unable
 
 HANDOUTS = ROOT / "chapters" / "assignments" / "downloads"
 NAMES = sorted(path.stem for path in (ROOT / "assignments").glob("*.md"))

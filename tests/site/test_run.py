@@ -12,8 +12,6 @@ import http.server
 import json
 import re
 import shutil
-import subprocess
-import sys
 import threading
 import time
 import urllib.request
@@ -22,12 +20,12 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 import test_calculator
-from test_site import NAMES, WIDE, Watched, lighten, violations
+from test_site import WIDE, Watched, lighten, violations
 
 from calculator import query_of
 from checks import guards
 from dpnotes import calculator
-from machine import FOR_PYTHON, ROOT, SITE, Quiet, need_python_in_pages
+from machine import FOR_PYTHON, ROOT, SITE, Quiet, need_python_in_pages, served
 from run import offline
 
 EXECUTED = SITE.parent / "jupyter_execute"
@@ -38,7 +36,6 @@ PAGES = sorted(
 # text, tables, figures; the others, with pandas, statsmodels and scikit-learn, take minutes
 QUICK = ("chapters/intro", "chapters/gaussian")
 HEAVIEST = 300_000  # bytes of a page before Python, compressed
-PAGES_HTML = [f"{page}.html" for page in PAGES]
 ALSO_LOADED = ("editor.js", "offline.js", "../sw.js")
 NUMBER = re.compile(r"[-+]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?", re.I)
 
@@ -50,21 +47,14 @@ class WithWorker(Watched):
 
 
 class Server:
-    """The site, served by a process of its own, which can be ended."""
+    """The site, served until that is ended."""
 
     def __init__(self):
-        command = [sys.executable, "-u", "-m", "http.server", "--bind", "127.0.0.1", "0"]
-        self.process = subprocess.Popen(
-            [*command, "--directory", str(SITE)],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        )  # fmt: skip
-        port = re.search(r"port (\d+)", self.process.stdout.readline())[1]
-        self.address = f"http://127.0.0.1:{port}"
+        self.serving = served(Quiet)
+        self.address = next(self.serving)
 
     def end(self):
-        self.process.terminate()
-        self.process.wait()
-        self.process.stdout.close()
+        next(self.serving, None)
 
 
 @pytest.fixture(scope="module")
@@ -546,9 +536,9 @@ def compressed(file):
     return len(gzip.compress(file.read_bytes()))
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name in PAGES_HTML])
+@pytest.mark.parametrize("name", PAGES)
 def test_page_is_light_before_python(name):
-    page = guards.Page(SITE / name, SITE)
+    page = guards.Page(SITE / f"{name}.html", SITE)
     here = [urlsplit(url).path for url in page.loads if not urlsplit(url).scheme]
     loads = {(page.path.parent / unquote(path)).resolve() for path in here if path}
     loads |= {page.path, *((SITE / "_run" / own).resolve() for own in ALSO_LOADED)}
@@ -569,7 +559,7 @@ def test_failure_of_the_worker_is_reported(browser, server):
 
 
 def test_python_without_the_server(first, server):
-    """From here on there is no server: its process is ended."""
+    """From here on there is no server."""
     tab = first
     type_code(tab, 2, "print(6 * 7)")
     press(tab, 2, "run")

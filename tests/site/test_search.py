@@ -4,9 +4,7 @@ import pytest
 import yaml
 from test_site import NARROW, Watched, violations
 
-from machine import ROOT, SITE, light_address
-
-address = light_address  # of the pages only titles are looked at
+from machine import ROOT, SITE
 
 QUESTIONS = {
     "pure-dp": "what is epsilon; laplace mechanism; randomized response; sensitivity; histogram;"

@@ -18,10 +18,9 @@ from scipy.special import logsumexp, ndtr
 import dpnotes as dp
 from dpnotes.chapters import erm
 from dpnotes.chapters.erm import surveys
-from machine import ROOT, SITE, light_address
+from machine import ROOT, SITE
 
 watched, plain = test_site.watched, test_site.plain
-address = light_address  # what is looked at here are figures
 PAGES = {
     name: page.stem
     for page in (ROOT / "chapters").glob("*.md")
