@@ -18,6 +18,7 @@ import numpy as np
 from .bands import tail_near
 from .kinds import KINDS
 from .law import EPS
+from .schedule import gathered
 from .tilts import Tilts, renyi
 from .written import OneStep, Sums, is_short
 
@@ -33,7 +34,8 @@ class Direction:
     def __init__(self, parts):
         self.parts, self._known = parts, None
         self.disjoint = any(step.infinite >= 1 for step, _ in parts)
-        self.tilts = {} if self.disjoint else {side: Tilts(parts, side) for side in (1, -1)}
+        self.summed, sides = gathered(parts), () if self.disjoint else (1, -1)
+        self.tilts = {side: Tilts(self.summed, side) for side in sides}
         self.one = len(parts) == 1 and parts[0][1] == 1
         kept = -inf if self.disjoint else sum(k * log1p(-step.infinite) for step, k in parts)
         self.infinite = parts[0][0].infinite if self.one else 0.0 - expm1(kept)  # not -0.0
@@ -151,7 +153,14 @@ class Direction:
         start = self.tilts[1].saddle(epsilon=near)
         if start[2] > log(0.5):
             side, start = -1, self.tilts[-1].saddle(epsilon=near)
-        return side, tail_near(self.tilts[side], (start[0], near, start[2])), 0.0
+        return side, self._tail(side, (start[0], near, start[2])), 0.0
+
+    def _tail(self, side, start, log_tail=None):
+        """Where steps that are summed together have no sharp line, each is summed by itself."""
+        tail = tail_near(self.tilts[side], start, log_tail)
+        if self.summed is self.parts or (tail and tail.error(start[1]) < FAIR):
+            return tail
+        return tail_near(Tilts(self.parts, side), start, log_tail) or tail
 
     def epsilon(self, delta):
         """(low, high) for an array of 0 <= delta <= 1."""
@@ -183,7 +192,7 @@ class Direction:
         tilts, log_tail = self.tilts[side], float(target[middle])
         start, guess = tilts.saddle(log_tail=log_tail), side > 0
         for _ in range(TRIES):
-            tail = self.written or tail_near(tilts, start, log_tail if guess else None)
+            tail = self.written or self._tail(side, start, log_tail if guess else None)
             guess = False
             if tail is None:
                 break

@@ -40,10 +40,13 @@ class PrivacyLoss:
     def __init__(self, parts: Iterable[tuple[Step, int]]) -> None:
         try:
             self._given = tuple(parts)
-            rounds = sum(k for _, k in self._given)
+            self._rounds = sum(k for _, k in self._given)
         except (TypeError, ValueError):
             raise refusal("parts", parts, "steps: dp.gaussian and the like make a loss") from None
-        if rounds > MOST_ROUNDS:
+        self._refuse_too_many()
+
+    def _refuse_too_many(self):
+        if self._rounds > MOST_ROUNDS:
             raise ValueError(f"k must be at most {MOST_ROUNDS:.0e} rounds in all")
 
     @cached_property
@@ -60,7 +63,10 @@ class PrivacyLoss:
         """Both mechanisms, each with its own randomness."""
         if not isinstance(other, PrivacyLoss):
             return NotImplemented
-        return PrivacyLoss(self._given + other._given)
+        both = PrivacyLoss(())  # rounds are not counted anew, so that long sums are fast
+        both._given, both._rounds = self._given + other._given, self._rounds + other._rounds
+        both._refuse_too_many()
+        return both
 
     def __radd__(self, zero: int) -> PrivacyLoss:
         """0 + loss is the loss, so that ``sum`` adds up a list of losses."""

@@ -219,7 +219,7 @@ class SampledGaussian(Step):
         log_size, largest = self._log_size(c)
         strip = 2 * pi * self.sigma**2 * self.angles[:, 0]
         spacing = strip / (self._digits() + np.maximum(log_size(-band), 0.0))
-        return float(np.minimum(spacing, largest(band)).max())
+        return float(np.minimum(spacing, largest(band)).max(axis=-1).min())
 
     def falls(self, c):
         log_size, _ = self._log_size(c)

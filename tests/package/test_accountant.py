@@ -7,6 +7,7 @@ import inspect
 import itertools
 import json
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -362,6 +363,57 @@ def test_different_steps_in_any_order():
     equal(forward.epsilon(1e-6), backward.epsilon(1e-6), rtol=1e-10)
     ends = [dp.subsample(dp.gaussian(s), 0.01).compose(500).epsilon(1e-6) for s in (1.19, 1.0)]
     holds(ends[0] < forward.epsilon(1e-6) < ends[1], "between")
+
+
+def delta_of_schedule(sigmas, rate, epsilon, c, period):
+    """Of the direction that is the worse one here, by plain sums: one line, and for each step its
+    own mesh."""
+    z = c + 2j * np.pi / period * np.arange(500)
+    log_moment = np.zeros(len(z), complex)
+    for sigma in sigmas:
+        x, dx = np.linspace(-14 * sigma, 14 * sigma + 14, 500, retstep=True)
+        loss = np.log1p(rate * np.expm1((x - 0.5) / sigma**2))
+        q = np.exp(-0.5 * (x / sigma) ** 2) * dx / (sigma * np.sqrt(2 * np.pi))
+        log_moment += np.log(np.exp(np.outer(z + 1, loss)) @ q)
+    terms = np.exp(log_moment - epsilon * z) / (z * (z + 1))
+    return (2 * terms.real.sum() - terms.real[0]) / period
+
+
+@pytest.mark.parametrize("sigmas, rate, epsilon, line", [
+    (np.geomspace(0.9, 3.0, 150), 0.01, 1.0, (5.0, 20.0)),
+    (np.linspace(4.0, 0.8, 90), 0.05, 3.0, (3.0, 30.0)),
+    (2 + np.cos(np.linspace(0, np.pi, 40)), 0.2, 6.0, (3.0, 30.0)),
+])  # fmt: skip
+def test_a_schedule_is_the_sum_of_its_steps(sigmas, rate, epsilon, line):
+    """Against a line of its own; the narrow interval holds it."""
+    truth = delta_of_schedule(sigmas, rate, epsilon, *line)
+
+    def check(sigmas):
+        run = sum(dp.subsample(dp.gaussian(sigma), rate) for sigma in sigmas)
+        low, high = run.delta_interval(epsilon)
+        holds((low <= truth * (1 + 1e-11)) & (truth * (1 - 1e-11) <= high), "the truth is inside")
+        holds(high - low <= 1e-9 * high, "narrow")
+
+    check(sigmas)
+    must_fail(check, sigmas[1:])
+
+
+@pytest.mark.parametrize("sigma, rate, delta", [(1.5, 0.02, 1e-6), (0.8, 0.1, 1e-5)])
+def test_steps_that_hardly_differ_are_as_equal_ones(sigma, rate, delta):
+    different = [dp.subsample(dp.gaussian(sigma * (1 + 1e-13 * j)), rate) for j in range(60)]
+    equal_steps = dp.subsample(dp.gaussian(sigma), rate).compose(60)
+    (low, high), truth = sum(different).epsilon_interval(delta), equal_steps.epsilon(delta)
+    holds((abs(high - truth) <= 1e-9 * truth) & (high - low <= 1e-9 * high), "the same")
+
+
+def test_a_schedule_of_14100_steps_is_sharp_and_small():
+    run = sum(dp.subsample(dp.gaussian(s), 0.01) for s in np.linspace(0.8, 2.5, 14_100).tolist())
+    tracemalloc.start()
+    low, high = run.epsilon_interval(1e-5)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    holds((4.77 < low) & (high < 4.78) & (high - low <= 1e-9 * high), "sharp")
+    holds(most < 2e8, "200 MB")
 
 
 def test_sampling_substitutes_amplify():
