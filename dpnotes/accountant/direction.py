@@ -18,6 +18,7 @@ import numpy as np
 from .bands import tail_near
 from .kinds import KINDS
 from .law import EPS
+from .line import line
 from .schedule import gathered
 from .tilts import Tilts, renyi
 from .written import OneStep, Sums, is_short
@@ -157,10 +158,12 @@ class Direction:
 
     def _tail(self, side, start, log_tail=None):
         """Where steps that are summed together have no sharp line, each is summed by itself."""
-        tail = tail_near(self.tilts[side], start, log_tail)
-        if self.summed is self.parts or (tail and tail.error(start[1]) < FAIR):
+        if self.summed is self.parts:
+            return tail_near(self.tilts[side], start, log_tail)
+        tail = line(self.tilts[side], start, 0)
+        if tail and tail.error(start[1]) < FAIR:
             return tail
-        return tail_near(Tilts(self.parts, side), start, log_tail) or tail
+        return tail_near(Tilts(self.parts, side), start, log_tail)
 
     def epsilon(self, delta):
         """(low, high) for an array of 0 <= delta <= 1."""
