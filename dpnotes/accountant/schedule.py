@@ -6,9 +6,13 @@ is a product of two matrices: the probabilities, a row for each step, and what d
 
 The mesh is right for each step by the bounds that hold for a single one.
 
-- Its window is that of the least sigma. Let f be the integrand there, and f' that of a smaller tau.
-  f'/f is a constant times exp(-(1/tau' - 1/tau) u^2/2), which falls as abs(u) grows. So beyond the
-  window f' is, relative to its peak, less than f is.
+- Its window is that of the least sigma. Let f = q e^(aL) be the integrand there, f' that of a
+  smaller tau', and M' its integral. f'/f is a constant times exp(-(1/tau' - 1/tau) u^2/2).
+  If a >= 0, let u* be the peak of f. Above the upper end abs(u) >= abs(u*), so f'(u)/f'(u*) is at
+  most f(u)/f(u*); and M' >= f'(u*) sqrt(2 pi tau'), as log f' + u^2/(2 tau') is convex. Below the
+  lower end, which is 11 deviations of q from its mean or more, f' <= q; and M' >= 1 - rate.
+  If a < 0, log f' + u^2/(2 tau') is concave, and the one peak of f' lies between that of f and 0.
+  Both ends are 11 deviations of q from it or more, so f' is below e^-60 of its peak.
 - Its spacing is the least that a step asks for. Where y = 0 that is the spacing of the largest
   sigma: in terms of u, ``SampledGaussian._real_spacing`` falls with sigma. Else it is chosen from
   N(d), which is summed for each step.
