@@ -16,7 +16,7 @@ in band i. So each has a line of its own (telescope). Other kinds of steps are f
 
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import pairwise, repeat
+from itertools import groupby, pairwise, repeat
 from math import exp, expm1, inf, log, log1p, sqrt
 
 import numpy as np
@@ -26,12 +26,13 @@ from .cut import LARGEST, RATIO, Cut
 from .law import EPS, Step
 from .line import LESS, PINCHED, SumOfLines, line
 from .panels import Symmetrised
-from .sampled_gaussian import SMALL, SampledGaussian, mixed_loss
+from .sampled_gaussian import SampledGaussian, mixed_loss
 from .tilts import TOLERANCE, Tilts
 
 NOTHING = -690.0  # the least log J/a
 NONE, LEAST = exp(NOTHING), 1e-170  # J/a of a kind that J says nothing of; of a band with a line
-MOST_ROWS = 1000  # steps that differ, at most
+MOST_ROWS = 400  # steps that differ, at most
+SMALL, APART, MOST = 0.1, 1.5, 512  # sigmas of rows: the least, ratio of two; how many rows
 # lines that are tried: an error that is enough, nodes with a pinch, and whether one for each band
 WAYS = (1e-11, 0, False), (1e-9, 0, True), (1e-6, PINCHED, False), (1.0, LESS, True)
 SEEN = 1e-9  # share of the tail above which a band that does not fall gets a pinch
@@ -120,8 +121,8 @@ class Band(Step):
         return value, noise + off + first / expm1(min(-still, 700.0)) + 8 * EPS
 
     def falls(self, c):
-        rounds, shares = (np.concatenate(x) for x in ([k for k, *_ in self.cuts],
-                                                      [share for share, _ in self._shares(c)]))
+        rounds = np.concatenate([k for k, *_ in self.cuts])
+        shares = np.concatenate([share for share, _ in self._shares(c)])
         found = [tuple(one.fallings(c) for one in cuts) for _, *cuts in self.cuts]
         below = [b.cumulants(c)[0] - a.cumulants(c)[0] for _, a, b, _ in self.cuts]
         norm, below = log(-expm1(rounds @ np.log1p(-shares))), np.concatenate(below)
@@ -206,6 +207,24 @@ def bands_of(parts):
     return Bands(parts) if served and min(step.sigma for step in kinds) >= SMALL else None
 
 
+def gathered(parts):
+    """The parts of a composition, where sampled Gaussian steps of similar sigmas are one."""
+    steps = [part for part in parts if type(part[0]) is SampledGaussian]
+    found = [part for part in parts if type(part[0]) is not SampledGaussian]
+    steps.sort(key=lambda part: (part[0].rate, part[0].side, part[0].sigma))
+    for _, alike in groupby(steps, lambda part: (part[0].rate, part[0].side)):
+        left = list(alike)
+        while left:
+            (first, _), most = left[0], APART * left[0][0].sigma
+            near = [part for part in left[:MOST] if part[0].sigma <= most]
+            near = near if first.sigma >= SMALL else left[:1]
+            left = left[len(near) :]
+            sigmas, counts = zip(*((step.sigma, k) for step, k in near), strict=True)
+            together = replace(first, sigmas=sigmas, counts=counts)
+            found.append((together, 1) if len(near) > 1 else near[0])
+    return tuple(found)
+
+
 def tail_near(tilts, start, log_tail=None):
     """The line near a saddle point, or None; where its error is seen, a line for each band; then
     both with a pinch. With ``log_tail`` the place is only a first guess."""
@@ -244,6 +263,6 @@ def thresholds(step):
         first, least = 0.0, step.rate / 12 / max(1.0, step.sigma)
     else:  # well within the window
         odds = np.add.outer([-8.0, 13.0], 0.5 / step.each) / step.each
-        least_of_all = np.logaddexp(0, odds + log(step.rate) - log1p(-step.rate))
-        first, last, least = least_of_all[0].min(), least_of_all[1].max(), step.rate / 12
+        ends = np.logaddexp(0, odds + log(step.rate) - log1p(-step.rate))
+        first, last, least = float(ends[0].min()), float(ends[1].max()), step.rate / 12
     return min(LARGEST, RATIO * last), max(least, first)

@@ -15,10 +15,9 @@ from math import exp, expm1, inf, log, log1p
 
 import numpy as np
 
-from .bands import tail_near
+from .bands import gathered, tail_near
 from .kinds import KINDS
 from .law import EPS
-from .sampled_gaussian import gathered
 from .tilts import Tilts, renyi
 from .written import OneStep, Sums, is_short
 

@@ -33,7 +33,6 @@ mesh for all. It is right for each row by the bounds that hold for a single one.
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
-from itertools import groupby
 from math import ceil, exp, expm1, floor, inf, log, log1p, pi, sqrt
 
 import numpy as np
@@ -45,7 +44,6 @@ LEFT_OUT = 60.0  # a window ends at exp(-60) of the peak
 QUADRATURE = 60.0  # exp(-60) of M is the error of the mesh: times 1e12 rounds, 1e-14
 WIDEST = 2.33  # angle: the integrand is analytic below pi
 KEPT = 2**15  # numbers that are cached
-SMALL, APART, MOST = 0.1, 1.5, 512  # sigmas of rows: the least, ratio of two; how many rows
 
 
 def mixed_loss(u, rate):
@@ -98,11 +96,6 @@ class SampledGaussian(Step):
     def each(self):
         """All sigmas."""
         return np.array(self.sigmas or [self.sigma])
-
-    @cached_property
-    def _last(self):
-        """The step of the largest sigma."""
-        return SampledGaussian(self.sigmas[-1], self.rate, self.side) if self.sigmas else self
 
     @cached_property
     def angles(self):
@@ -174,11 +167,11 @@ class SampledGaussian(Step):
         if power <= 1:
             return self._peak(power) - wide, 1 + wide
         near, far = self._next_peak(0.0, power), self._next_peak(power, power)
-        top = self._height(far, power)
-        alone = c > 1.01 * self.tilt_limit() and top > self._height(near, power) + LEFT_OUT
+        low, top = self._height(near, power), self._height(far, power)
+        alone = c > 1.01 * self.tilt_limit() and (top > low + LEFT_OUT or far - near < wide)
         if alone and top * EPS > 1:
             return far - wide, far + wide
-        least = max(self._height(near, power), top) - LEFT_OUT
+        least = max(low, top) - LEFT_OUT
         end = partial(self._bisect, lambda x: self._height(x, power) > least)
         peak = far if top > least else near
         return end(peak, -wide) if alone else -wide, max(end(peak, power + wide), 1 + wide)
@@ -244,7 +237,8 @@ class SampledGaussian(Step):
         """Spacing of nodes where y = 0: from N(d), by which growth is bounded, at the best angle.
         For a negative power the strip is half as wide, and the peak may be narrower than sigma."""
         if self.sigmas:
-            return self._last._real_spacing(c) * (self.sigma / self._last.sigma) ** 2
+            last = SampledGaussian(self.sigmas[-1], self.rate, self.side)
+            return last._real_spacing(c) * (self.sigma / last.sigma) ** 2
         power = self._power(c)
         angle = min(WIDEST, sqrt(2 * QUADRATURE) / self.sigma)
         if power >= 0:
@@ -302,21 +296,3 @@ class SampledGaussian(Step):
     @lru_cache(maxsize=4)  # noqa: B019
     def rule(self, c, band):
         return Rule(*self._nodes(self._window(c), self._spacing(c, band))[1:])
-
-
-def gathered(parts):
-    """The parts of a composition, where sampled Gaussian steps of similar sigmas are rows of one."""
-    steps = [part for part in parts if type(part[0]) is SampledGaussian]
-    found = [part for part in parts if type(part[0]) is not SampledGaussian]
-    steps.sort(key=lambda part: (part[0].rate, part[0].side, part[0].sigma))
-    for _, alike in groupby(steps, lambda part: (part[0].rate, part[0].side)):
-        left = list(alike)
-        while left:
-            (first, _), most = left[0], APART * left[0][0].sigma
-            near = [part for part in left[:MOST] if part[0].sigma <= most]
-            near = near if first.sigma >= SMALL else left[:1]
-            left = left[len(near) :]
-            sigmas, counts = zip(*((step.sigma, k) for step, k in near), strict=True)
-            together = replace(first, sigmas=sigmas, counts=counts)
-            found.append((together, 1) if len(near) > 1 else near[0])
-    return tuple(found)
