@@ -123,9 +123,11 @@ class Band(Step):
     def falls(self, c):
         rounds = np.concatenate([k for k, *_ in self.cuts])
         shares = np.concatenate([share for share, _ in self._shares(c)])
-        found = [tuple(one.fallings(c) for one in cuts) for _, *cuts in self.cuts]
-        below = [b.cumulants(c)[0] - a.cumulants(c)[0] for _, a, b, _ in self.cuts]
-        norm, below = log(-expm1(rounds @ np.log1p(-shares))), np.concatenate(below)
+        below = np.concatenate([b.cumulants(c)[0] - a.cumulants(c)[0] for _, a, b, _ in self.cuts])
+        norm = log(-expm1(rounds @ np.log1p(-shares)))
+        found = [[a.fallings(c), b.fallings(c)] for _, a, b, _ in self.cuts]
+        for kind, (share, _), (*_, j) in zip(found, self._shares(c), self.cuts, strict=True):
+            kind += [j.fallings(c)] if any(share > NONE) else [lambda _, x=0 * share: x]
 
         def bound(height):
             each = [[fallings(height) for fallings in kind] for kind in found]

@@ -121,6 +121,7 @@ class Step:
 
     rule: Callable  # of its own for each kind, as ``size``
     size: Callable
+    falls: Callable
     infinite = 0.0  # the probability of an infinite loss
     times = np.ones(1)  # of the rows of its law: how often each is run
     rounds = property(lambda self: int(self.times.sum()))  # how many it stands for
