@@ -73,6 +73,10 @@ def exprel(x):
     return reduce(lambda rest, term: term + step * rest, reversed(terms), step * 0)
 
 
+def normal_tail(t):
+    return (t / root(2)).erfc() / 2
+
+
 def tanh(x):
     return 1 - 2 / (1 + (2 * x).exp())
 

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from itertools import product
 
 import numpy as np
 
@@ -30,6 +31,11 @@ def close_laws(rng, epsilon, size, count):
         q * ((1 - share) / (q * ~rising).sum(1))[:, None],
     )
     return q * weight, q
+
+
+def events(size):
+    """All sets of so many outcomes, as the rows of a boolean matrix."""
+    return np.array(list(product([False, True], repeat=size)))
 
 
 def score_pairs(rng, count, size, spread, width=4.0):

@@ -10,7 +10,7 @@ from boxes import exp, for_all
 from dpnotes.chapters import approximate_dp, gaussian
 from evidence import at_most, claim, equal, holds, must_fail, slip
 from rounds import four_conditions
-from strategies import close_laws
+from strategies import close_laws, events
 
 
 def losses(p, q):
@@ -39,10 +39,6 @@ def pairs(seed, count=2000, size=5):
     laws[..., 0] += 1e-3
     p, q = laws / laws.sum(-1, keepdims=True)
     return p, q
-
-
-def events(size):
-    return np.array(list(product((0, 1), repeat=size)), dtype=float)
 
 
 def both_ways(function, p, q, epsilon):
@@ -210,7 +206,7 @@ def test_a_loss_well_above_epsilon_is_rare():
     wrong=[lambda p, q, e: p <= np.exp(2 * e) * q],
 )
 def test_the_tail_and_the_good_outcomes_are_one_condition(closeness):
-    sets = events(4).astype(bool)
+    sets = events(4)
 
     def c2(p, q, epsilon, delta, closeness):
         """Some event A with p(A) >= 1 - delta on which p <= e^epsilon q, by trying all of them."""
@@ -247,7 +243,7 @@ def test_conditioning_on_sets_of_outcomes(rng):
 
     def check(centre):
         off = np.abs(np.log(p / q)[:, None] - centre(p @ sets.T, q @ sets.T)[..., None])
-        equal(between[:, same], np.where(sets > 0, off, 0).max(-1), atol=1e-12)
+        equal(between[:, same], np.where(sets, off, 0).max(-1), atol=1e-12)
 
     check(lambda p_of, q_of: np.log(p_of / q_of))
     must_fail(check, lambda p_of, q_of: np.zeros_like(p_of))  # the source's p_E, not normalised

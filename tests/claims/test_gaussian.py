@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 import dpnotes as dp
-from boxes import PI, exp, for_all, log, root
+from boxes import PI, exp, for_all, log, normal_tail, root
 from dpnotes.chapters import gaussian
 from evidence import at_most, claim, equal, holds, must_fail, slip
 
@@ -151,10 +151,6 @@ def test_the_exact_gaussian_curve(rng):
     equal(dp.gaussian_sigma(0.0, delta), 1 / (2 * ndtri((1 + delta) / 2)), rtol=1e-9)
     limit = dp.gaussian_sigma(1e12, np.array([0.9, 1e-5])) * np.sqrt(2e12)
     holds(np.abs(limit - 1) < 1e-5)
-
-
-def normal_tail(t):
-    return (t / root(2)).erfc() / 2
 
 
 def exact_delta(sigma, e):

@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import binom, norm
 
 import dpnotes as dp
-from boxes import exp, for_all, root
+from boxes import exp, for_all, normal_tail
 from dpnotes.chapters import in_practice
 from evidence import at_most, claim, equal, holds
 
@@ -395,11 +395,8 @@ def test_random_allocation_is_enclosed(family):
 
 @claim("X-group-curve")
 def test_the_curve_of_two_rows_everywhere():
-    def tail(t):
-        return (t / root(2)).erfc() / 2
-
     def curve(mu, e):
-        return tail(e / mu - mu / 2) - exp(e) * tail(e / mu + mu / 2)
+        return normal_tail(e / mu - mu / 2) - exp(e) * normal_tail(e / mu + mu / 2)
 
     for_all(
         r"Gaussian noise: $\delta_{2\mu}(2\eps) \le (1 + e^\eps)\delta_\mu(\eps)$",

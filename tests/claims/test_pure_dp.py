@@ -9,7 +9,7 @@ from scipy.stats import binom, laplace
 import dpnotes as dp
 from dpnotes.chapters import pure_dp
 from evidence import at_most, claim, equal, holds, must_fail, slip
-from strategies import close_laws
+from strategies import close_laws, events
 
 
 def histogram(rows, universe):
@@ -39,11 +39,6 @@ def test_the_two_adjacencies(rng):
     check(distance)
     must_fail(check, distance / 2)  # replacing a row is not a neighbour here
     must_fail(check, np.array([abs(len(x) - len(y)) for x, y in pairs]))
-
-
-def events(size):
-    """All subsets of `size` outcomes, as the rows of a boolean matrix."""
-    return np.array(list(product([False, True], repeat=size)))
 
 
 def random_laws(rng, count, size, zeros=0.0):

@@ -7,7 +7,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import dpnotes as dp
-from boxes import PI, cosh, exp, exprel, for_all, log, log1p, root
+from boxes import PI, cosh, exp, exprel, for_all, log, log1p, normal_tail, root
 from dpnotes.chapters import tail_bounds
 from evidence import at_most, claim, equal, holds, must_fail, slip
 from rounds import falling_tail, largest_cumulant
@@ -157,10 +157,6 @@ def test_chernoff_of_laws_whose_infimum_is_known(bound):
         equal(found, math.exp(-3 * edge), rtol=1e-8)
     holds(np.array(asked))
     assert tail_bounds.chernoff([-1.0, 0.0], lambda lam: 0.0).tolist() == [1.0, 1.0]
-
-
-def normal_tail(t):
-    return (t / root(2)).erfc() / 2
 
 
 @claim("T-8")

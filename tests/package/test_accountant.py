@@ -1,10 +1,7 @@
-"""The accountant through its public calls: references, exact sums, closed forms, and its own laws.
-
-Each law is a ``check`` that is also run against a planted mistake, which it must catch.
+"""The accountant through its public calls: references, schedules, corners. What holds for all runs
+is asked of random ones in test_safety, and their truth in test_oracles.
 """
 
-import inspect
-import itertools
 import json
 import math
 import tracemalloc
@@ -20,22 +17,7 @@ from evidence import at_most, equal, holds, must_fail
 DATA = ROOT / "tests" / "data"
 ROWS = json.loads((DATA / "accounting_reference.json").read_text())["rows"]
 CURVES = [row for row in ROWS if not row["what"].startswith(("calibrate", "renyi"))]
-MIXTURES = json.loads((DATA / "mixture_reference.json").read_text())["rows"]
-MADE = {
-    "gauss": dp.gaussian,
-    "sgd": lambda sigma, rate: dp.subsample(dp.gaussian(sigma), rate),
-    "lap": dp.laplace,
-    "slap": lambda scale, rate: dp.subsample(dp.laplace(scale), rate),
-    "rr": dp.randomized_response,
-    "fin": dp.finite,
-    "sfin": lambda p, q, rate: dp.subsample(dp.finite(p, q), rate),
-    "dl": dp.discrete_laplace,
-    "dg": dp.discrete_gaussian,
-    "sdg": lambda sigma, rate: dp.subsample(dp.discrete_gaussian(sigma), rate),
-    "subg": lambda sigma, rate: dp.subsample_substitution(dp.gaussian(sigma), rate),
-}
-PAIR, SKEW = ([0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), ([0.6, 0.3, 0.1], [0.7, 0.1, 0.2])
-LEAK, LOST = ([0.4, 0.2, 0.4], [0.9, 0.1, 0.0]), ([0.9, 0.1, 0.0], [0.5, 0.2, 0.3])
+SKEW, LEAK = ([0.6, 0.3, 0.1], [0.7, 0.1, 0.2]), ([0.4, 0.2, 0.4], [0.9, 0.1, 0.0])
 EPSILONS = np.array([0.0, 0.05, 0.3, 1.0, 1.7, 3.0])
 RUNS = {  # one for every method, and mixtures of them
     "one step": dp.gaussian(1.2),
@@ -62,12 +44,6 @@ def loss_of(row):
         return dp.gaussian(row["sigma"]).compose(k)
     loss = dp.subsample(dp.gaussian(row["sigma"]), row["rate"]).compose(k)
     return loss + dp.laplace(row["scale"]) if kind.startswith("laplace +") else loss
-
-
-def composed(parts):
-    """The PrivacyLoss of a list of [name, arguments, rounds]."""
-    losses = [MADE[name](*arguments).compose(k) for name, arguments, k in parts]
-    return sum(losses[1:], losses[0])
 
 
 # ---------------------------------------------------------------- references
@@ -128,124 +104,7 @@ def test_rare_losses(sigma, rate, k, delta, truth, error):
         holds((high >= truth * (1 - error)) & (high - low <= 1e-9 * high), "a mixture")
 
 
-@pytest.mark.parametrize("first", range(0, len(MIXTURES), 10))
-def test_mixtures(first):
-    """Enclosures of two engines with different methods intersect."""
-    for row in MIXTURES[first : first + 10]:
-
-        def check(interval, row=row):
-            holds(interval[0] <= row["high"] and row["low"] <= interval[1], row["parts"])
-
-        loss = composed(row["parts"])
-        interval = loss.delta_interval(row["epsilon"])
-        check(interval)
-        if interval[1] - interval[0] < 1e-3 * interval[1]:
-            must_fail(check, [1.002 * end for end in interval])
-
-
-def test_renyi_and_calibration_references():
-    laplace = dp.subsample(dp.laplace(0.7), 0.2)
-    equal(laplace.renyi(3.5), 0.13219175428789192, rtol=1e-14)  # 0.0767 in the other direction
-    for row in ROWS:
-        if row["what"].startswith("renyi"):
-            step = dp.subsample(dp.gaussian(row["sigma"]), row["rate"])
-            equal(step.renyi(row["alpha"]), row["value"], rtol=1e-12)
-        if row["what"].startswith("calibrate"):
-
-            def family(s, row=row):
-                step = dp.gaussian(s)
-                return dp.subsample(step, row["rate"]).compose(row["k"]) if "k" in row else step
-
-            found = dp.calibrate(family, row["epsilon"], row["delta"])
-            equal(found, row["value"], rtol=1e-10)
-
-
-# ---------------------------------------------------------------- all outcomes, one by one
-
-
-def all_outcomes(*pairs):
-    """Both laws of finite pairs run one after the other."""
-    laws = np.array([[1.0], [1.0]])
-    for p, q in pairs:
-        laws = np.array([np.outer(a, b).ravel() for a, b in zip(laws, (p, q), strict=True)])
-    return laws
-
-
-def worse_delta(laws, epsilon):
-    p, q = laws
-    ways = [np.maximum(a - math.exp(epsilon) * b, 0).sum() for a, b in ((p, q), (q, p))]
-    return max(ways)
-
-
-@pytest.mark.parametrize("pairs", [[PAIR] * 4, [SKEW] * 3 + [PAIR] * 2, [LEAK] * 3, [LEAK, LOST]])
-def test_finite_pairs(pairs):
-    laws = all_outcomes(*pairs)
-    run = sum((dp.finite(*pair) for pair in pairs[1:]), dp.finite(*pairs[0]))
-
-    def check(run):
-        for epsilon in EPSILONS:
-            truth = worse_delta(laws, epsilon)
-            equal(run.delta(epsilon), truth, rtol=1e-11, atol=1e-15)
-            low, high = run.delta_interval(epsilon)
-            holds(low * (1 - 1e-14) <= truth <= high * (1 + 1e-14) + 1e-16, "delta's interval")
-            if 0 < truth < 1 and epsilon > 0 and truth < run.delta(0.0):
-                back = run.epsilon_interval(truth)
-                beyond = back[1] == math.inf or run.delta(back[1]) < truth * (1 + 1e-9)
-                holds(back[0] <= epsilon * (1 + 1e-9) and beyond, "epsilon's interval")
-
-    check(run)
-    must_fail(check, run + dp.finite(*pairs[0]))
-
-
-def test_infinite_losses_stay():
-    """Their chance is the least delta, at every epsilon, beside any noise."""
-    run = dp.finite(*LEAK).compose(3) + dp.subsample(dp.gaussian(1.0), 0.1).compose(20)
-    chance = 1 - 0.6**3
-    equal(run.delta(200.0), chance, rtol=1e-12)
-    holds(run.epsilon(chance * (1 - 1e-9)) == math.inf, "no epsilon for less")
-    holds(run.epsilon(chance * (1 + 1e-6)) < 200, "an epsilon for more")
-    holds(dp.finite([1.0, 0.0], [0.0, 1.0]).delta(5.0) == 1.0, "disjoint laws")
-
-
-# ---------------------------------------------------------------- closed forms
-
-
-@pytest.mark.parametrize("sigma, rate", [(0.5, 0.2), (1.0, 1e-3), (20.0, 0.9)])
-def test_renyi_of_integer_order_is_a_binomial_sum(sigma, rate):
-    """Mixture against noise (Mironov et al. 2019), the worse direction."""
-    order = np.arange(2, 13)
-    sums = [
-        sum(math.comb(a, j) * (1 - rate) ** (a - j) * rate**j * math.exp((j * j - j) / 2 / sigma**2)
-            for j in range(a + 1))
-        for a in order.tolist()
-    ]  # fmt: skip
-    step = dp.subsample(dp.gaussian(sigma), rate)
-    equal(step.renyi(order), np.log(sums) / (order - 1), rtol=1e-7, atol=1e-15)
-    equal(step.compose(7).renyi(order), 7 * step.renyi(order))
-    must_fail(equal, step.renyi(order + 0.01), np.log(sums) / (order - 1), rtol=1e-4)
-
-
 # ---------------------------------------------------------------- laws that all answers obey
-
-
-@every_run
-def test_delta_falls_and_epsilon_undoes_it(run):
-    values = run.delta(EPSILONS)
-    low, high = run.delta_interval(EPSILONS)
-    holds((0 <= low) & (low <= values) & (values <= high) & (high <= 1), "low, value, high")
-    at_most(values[1:], values[:-1], rtol=1e-9)
-    power = np.exp(EPSILONS)  # delta is convex in e^epsilon
-    chord = np.interp(power[1:-1], power[::2], values[::2])
-    at_most(values[1:-1:2], chord[::2], rtol=1e-6)
-    inside = (values < values[0]) & (values > run.delta(200.0) * (1 + 1e-9) + 1e-250)
-
-    def check(epsilon):
-        found = epsilon(values[inside])
-        equal(run.delta(found), values[inside], rtol=1e-5)
-
-    check(run.epsilon)
-    if inside.any():
-        must_fail(check, lambda delta: run.epsilon(np.minimum(1.1 * delta, 1.0)))
 
 
 @every_run
@@ -269,32 +128,7 @@ def test_composition_adds(run):
     at_most(run.delta(EPSILONS), most, rtol=1e-9)
     at_most(run.delta(EPSILONS), (run + dp.gaussian(30.0)).delta_interval(EPSILONS)[1], rtol=1e-9)
     equal(twice.renyi([1.0, 1.5, 4.0]), 2 * run.renyi([1.0, 1.5, 4.0]), rtol=1e-10)
-
-
-@every_run
-def test_renyi_grows_and_bounds_delta(run):
-    order = np.array([1.0, 1.2, 2.0, 5.0, 20.0])
-    divergence = run.renyi(order)
-    if np.isinf(divergence).any():
-        return
-    at_most(divergence[:-1], divergence[1:], rtol=1e-11)
-    equal(run.mean(), divergence[0])
-    for alpha, xi in zip(order[1:].tolist(), divergence[1:].tolist(), strict=True):
-        bound = np.exp(np.minimum((alpha - 1) * (xi - EPSILONS), 0.0))
-        at_most(run.delta_interval(EPSILONS)[0], bound)
-
-
-@every_run
-def test_tradeoff_is_the_dual_of_the_curve(run):
-    """Each delta(e) bounds the errors; the trade-off function is as small as these bounds allow."""
-    alpha = np.array([0.01, 0.2, 0.6, 0.95])
-    error = run.tradeoff(alpha)
-    grid = np.linspace(0, 8, 400)
-    bounds = 1 - run.delta(grid) - np.multiply.outer(alpha, np.exp(grid))
-    others = np.exp(-grid) * (1 - run.delta(grid) - alpha[:, None])
-    at_most(np.maximum(bounds, others).max(axis=1), error, atol=1e-6)  # delta is the worse one
-    at_most(error, 1 - alpha, rtol=1e-12)
-    holds(run.tradeoff(1.0) == 0.0, "at level 1")
+    equal(run.mean(), run.renyi(1.0))
 
 
 def test_tradeoff_of_gaussian_noise():
@@ -311,17 +145,6 @@ def test_tradeoff_of_one_finite_loss_in_a_direction():
 
 
 # ---------------------------------------------------------------- corners
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sigma", [0.2, 1.0, 8.0])
-@pytest.mark.parametrize("rate", [1e-7, 1e-3, 0.9])
-@pytest.mark.parametrize("k", [2, 1000, 10**9])
-def test_no_setting_fails(sigma, rate, k):
-    """An enclosure, however wide."""
-    loss = dp.subsample(dp.gaussian(sigma), rate).compose(k)
-    low, high = loss.epsilon_interval(1e-9)
-    holds(0 <= low <= loss.epsilon(1e-9) <= high < math.inf, "an enclosure")
 
 
 def test_the_largest_loss_ends_the_curve():
@@ -354,15 +177,6 @@ def test_many_tiny_losses_change_nothing():
     tiny = dp.finite(p / math.fsum(p), q / math.fsum(q))
     low, high = (tiny + dp.gaussian(1.0)).delta_interval(1.0)
     holds(low <= dp.gaussian(1.0).delta(1.0) <= high < low * (1 + 1e-12), "the Gaussian's curve")
-
-
-def test_different_steps_in_any_order():
-    """A schedule lies between its extremes; the order does not matter."""
-    steps = [dp.subsample(dp.gaussian(1.0 + 0.01 * j), 0.01).compose(25) for j in range(20)]
-    forward, backward = sum(steps[1:], steps[0]), sum(steps[-2::-1], steps[-1])
-    equal(forward.epsilon(1e-6), backward.epsilon(1e-6), rtol=1e-10)
-    ends = [dp.subsample(dp.gaussian(s), 0.01).compose(500).epsilon(1e-6) for s in (1.19, 1.0)]
-    holds(ends[0] < forward.epsilon(1e-6) < ends[1], "between")
 
 
 def delta_of_schedule(sigmas, rate, epsilon, c, period):
@@ -426,22 +240,6 @@ def test_a_schedule_of_14100_steps_is_sharp_and_small():
     tracemalloc.stop()
     holds((4.77 < low) & (high < 4.78) & (high - low <= 1e-9 * high), "sharp")
     holds(most < 2e8, "200 MB")
-
-
-def test_sampling_substitutes_amplify():
-    step = dp.gaussian(1.0)
-    curves = [dp.subsample_substitution(step, rate).delta(EPSILONS) for rate in (0.01, 0.3, 1.0)]
-    for smaller, larger in itertools.pairwise(curves):
-        at_most(smaller, larger, rtol=1e-9)
-    inner = np.log1p(np.expm1(EPSILONS) / 0.3)  # Balle, Barthe and Gaboardi 2018, Theorem 2
-    equal(curves[1], 0.3 * step.delta(inner), rtol=1e-9, atol=1e-15)
-
-
-def test_methods_have_type_hints():
-    for name, method in inspect.getmembers(dp.PrivacyLoss, inspect.isfunction):
-        if name[0] != "_":
-            taken = set(inspect.signature(method).parameters) - {"self"}
-            assert taken | {"return"} <= set(method.__annotations__), name
 
 
 def test_kinds_of_very_different_losses_share_their_bands():

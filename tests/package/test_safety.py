@@ -1,7 +1,6 @@
 """What protects people: numbers that are upper ends, on random runs of all kinds; and one object
 that many threads and processes ask, whatever was asked before."""
 
-import asyncio
 import copy
 import multiprocessing
 import pickle
@@ -84,8 +83,6 @@ def test_random_runs(seed):
 
 def test_lower_ends_below_the_smallest_numbers():
     """What underflows is nothing for a lower end."""
-    low, high = dp.randomized_response(0.01).compose(2000).epsilon_interval(1e-291)
-    holds(15.359766 < low <= high < 15.359767, "19.89 would be the largest loss")
     low, high = dp.discrete_gaussian(2.0).epsilon_interval([1e-306, 0.0])
     holds((low < 20) & (high == inf), "noise that was cut off may lose nothing")
     holds(dp.discrete_gaussian(2.0).delta_interval(40.0)[0] == 0.0, "nor is it sure to lose")
@@ -210,15 +207,6 @@ def test_threads(truth):
                 assert [[ask(run, delta) for delta in DELTAS] for run in shared] == truth
     finally:
         sys.setswitchinterval(before)
-
-
-def test_asyncio(truth):
-    async def together(run):
-        run = fresh(run)
-        return await asyncio.gather(*(asyncio.to_thread(ask, run, d) for d in DELTAS))
-
-    with ThreadPoolExecutor(1) as aside:  # in this thread Playwright may have a loop of its own
-        assert list(aside.map(lambda run: asyncio.run(together(run)), RUNS)) == truth
 
 
 def test_any_order(truth):
