@@ -12,6 +12,9 @@ CELL = re.compile(r"^\n?(```\{code-cell\}.*\n)(?!:|---\n)((?:(?!```).*\n)*)", re
 CLAIM = re.compile(
     r"^\n?((:{3,})\{prf:\w+\}.*\n)(?!:label:)((?:(?!\2$).*\n)*?.*\{source\}`([\w.-]+))", re.M
 )
+EXERCISE = re.compile(
+    r"^\n?(```\{exercise\}[^\n]*\n)(?!:)(.*?^```\{solution\} (\S+)$)", re.M | re.S
+)
 
 
 def macros():
@@ -30,8 +33,8 @@ def tags_of(code):
 def written_out(text):
     """A page's text with the options that follow from it.
 
-    Cells get tags, and a claim the label of its source. Each option takes the place of the empty
-    line before: lines keep their numbers.
+    Cells get tags, a claim the label of its source, an exercise the one that its solution names.
+    Each option takes the place of the empty line before: lines keep their numbers.
     """
 
     def tagged(cell):
@@ -41,6 +44,7 @@ def written_out(text):
     def labelled(claim):
         return f"{claim[1]}:label: {claim[4].lower()}\n{claim[3]}"
 
+    text = EXERCISE.sub(r"\1:label: \3\n\2", text)
     return CLAIM.sub(labelled, CELL.sub(tagged, text))
 
 
