@@ -7,7 +7,7 @@ with an error that has a name (chapter `accounting`). Read in this order:
 tail answers, and searches for epsilon) -> ``tilts`` (K at real tilts, saddle points, Chernoff's
 bound) -> ``line`` (the trapezoid rule, aliases, cut, pinch, lattice) -> ``bands`` (a line for the
 runs whose largest loss is in each band) -> ``law`` (a step as a quadrature rule; Gaussian
-noise), ``sampled_gaussian``, ``schedule`` (many of these), ``cut`` (a part of one), ``panels``
+noise), ``sampled_gaussian`` (one or many), ``cut`` (a part of one), ``panels``
 (Laplace noise, substitution), ``written`` (finite laws; closed forms and short sums) ->
 ``kinds`` (what is known of each kind). ``losses`` makes the steps; ``calibrate`` asks.
 

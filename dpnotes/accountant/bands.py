@@ -16,7 +16,7 @@ in band i. So each has a line of its own (telescope). Other kinds of steps are f
 
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise, repeat
 from math import exp, expm1, inf, log, log1p, sqrt
 
 import numpy as np
@@ -31,7 +31,8 @@ from .tilts import TOLERANCE, Tilts
 
 NOTHING = -690.0  # the least log J/a
 NONE, LEAST = exp(NOTHING), 1e-170  # J/a of a kind that J says nothing of; of a band with a line
-MOST_KINDS = 20  # of steps, at most
+MOST_ROWS = 400  # steps that differ, at most
+SMALL, APART, MOST = 0.1, 1.5, 512  # sigmas of rows: the least, ratio of two; how many rows
 # lines that are tried: an error that is enough, nodes with a pinch, and whether one for each band
 WAYS = (1e-11, 0, False), (1e-9, 0, True), (1e-6, PINCHED, False), (1.0, LESS, True)
 SEEN = 1e-9  # share of the tail above which a band that does not fall gets a pinch
@@ -47,20 +48,20 @@ class Band(Step):
 
     @cached_property
     def cuts(self):
-        """(rounds, a_i, a_(i+1), J) of each kind of step."""
+        """(rounds of each row, a_i, a_(i+1), J) of each kind of step."""
         ends = (self.tau, 0.0), (self.lower, 0.0), (self.tau, self.lower)
-        return [(k, *(cut(step, *pair) for pair in ends)) for step, k in self.parts]
+        return [(k * step.times, *(cut(step, *pair) for pair in ends)) for step, k in self.parts]
 
     @lru_cache(maxsize=4)  # noqa: B019
     def _shares(self, c):
-        """J/a of each kind at the tilt c, less than 1, and its relative round-off."""
-        found = [(*a.cumulant(c), *j.cumulant(c)) for _, a, _, j in self.cuts]
+        """J/a of each row at the tilt c, less than 1, and its relative round-off."""
+        found = [(*a.cumulants(c), *j.cumulants(c)) for _, a, _, j in self.cuts]
         return [
-            (exp(min(max(part - one, NOTHING), -EPS)), slip + other + 4 * EPS)
+            (np.exp(np.clip(part - one, NOTHING, -EPS)), slip + other + 4 * EPS)
             for one, slip, part, other in found
         ]
 
-    rounds = property(lambda self: sum(k for _, k in self.parts))
+    rounds = property(lambda self: sum(k * step.rounds for step, k in self.parts))
 
     def tilt_limit(self):
         return min(one.tilt_limit() for _, *cuts in self.cuts for one in cuts)
@@ -72,13 +73,13 @@ class Band(Step):
         """K = sum of k log a + log(1 - e^d), d = sum of k log(1 - J/a): by d', d''."""
         whole, d, d1, d2 = np.zeros((3, len(c))), 0.0, 0.0, 0.0
         for k, a, _, j in self.cuts:
-            one, part = a.table(c), j.table(c)
+            one, part = a.tables(c), j.tables(c)
             ratio = np.exp(np.clip(part[0] - one[0], NOTHING, -EPS))
             odds = ratio / (1 - ratio)
             mean, variance = (part - one)[1:]
-            whole += k * one
-            d, d1 = d + k * np.log1p(-ratio), d1 - k * odds * mean
-            d2 = d2 - k * odds * ((1 + odds) * mean**2 + variance)
+            whole += k @ one
+            d, d1 = d + k @ np.log1p(-ratio), d1 - k @ (odds * mean)
+            d2 = d2 - k @ (odds * ((1 + odds) * mean**2 + variance))
         e = 1 / np.expm1(-d)
         whole += [np.log(-np.expm1(d)), -e * d1, -e * (d2 + (1 + e) * d1**2)]
         whole[2] = np.maximum(whole[2], 0.0)
@@ -87,24 +88,30 @@ class Band(Step):
     def cumulant(self, c):
         whole = d = off = noise = 0.0
         for (k, a, *_), (ratio, error) in zip(self.cuts, self._shares(c), strict=True):
-            one, slip = a.cumulant(c)
-            whole, noise, d = whole + k * one, noise + k * slip, d + k * log1p(-ratio)
-            off += k * ratio / (1 - ratio) * error
-        return whole + log(-expm1(d)), noise + off / max(expm1(min(-d, 700.0)), 1e-300) + 4 * EPS
+            one, slip = a.cumulants(c)
+            whole, noise, d = whole + k @ one, noise + k @ slip, d + k @ np.log1p(-ratio)
+            off += k @ (ratio / (1 - ratio) * error)
+        noise += off / max(expm1(min(-d, 700.0)), 1e-300) + 4 * EPS
+        return float(whole) + log(-expm1(d)), float(noise)
 
     def along(self, c, h, count, _room=0.0):
         whole, d, still = np.zeros(count, complex), np.zeros(count, complex), 0.0
         noise, off, first = np.zeros(count), np.zeros(count), 0.0
-        for (k, a, _, j), (start, error) in zip(self.cuts, self._shares(c), strict=True):
-            one, slip = a.along(c, h, count)
-            part, other = j.along(c, h, count) if start > NONE else (0j, 0.0)
-            ratio = start * np.exp(part - one)
-            whole, d = whole + k * one, d + k * log1p_complex(-ratio)
-            still += k * log1p(-start)
-            noise += np.expm1(np.minimum(k * np.log1p(slip), 500.0))
-            size = start * np.exp(np.maximum(part.real, -700.0) - one.real)
-            off += k * size / np.maximum(abs(1 - ratio), EPS) * (slip + other + error + 8 * EPS)
-            first += k * start / (1 - start) * error
+        for (k, a, _, j), (share, error) in zip(self.cuts, self._shares(c), strict=True):
+            still, first = still + k @ np.log1p(-share), first + k @ (share / (1 - share) * error)
+            felt = np.any(share > NONE)
+            both = a.rows_along(c, h, count), j.rows_along(c, h, count) if felt else repeat(None)
+            at = 0
+            for (_, one, slip), other in zip(*both, strict=False):
+                some = slice(at, at := at + len(one))
+                times, start, sure = k[some], share[some, None], error[some, None]
+                _, part, more = other or (0, 0j, 0.0)
+                ratio = start * np.exp(part - one)
+                whole, d = whole + times @ one, d + times @ log1p_complex(-ratio)
+                noise += np.expm1(np.minimum(times @ np.log1p(slip), 500.0))
+                size = start * np.exp(np.maximum(np.real(part), -700.0) - one.real)
+                size /= np.maximum(abs(1 - ratio), EPS)
+                off += times @ (size * (slip + more + sure + 8 * EPS))
         up = d.real > 0  # there abs(b) > abs(a)
         rise = np.where(up, 1.0, -1.0) * expm1_complex(np.where(up, -d, d))
         rise = np.where(abs(rise) > 1e-200, rise, 1e-200)
@@ -114,19 +121,19 @@ class Band(Step):
         return value, noise + off + first / expm1(min(-still, 700.0)) + 8 * EPS
 
     def falls(self, c):
-        shares = [share for share, _ in self._shares(c)]
-        below = [b.cumulant(c)[0] - a.cumulant(c)[0] for _, a, b, _ in self.cuts]
-        found = [[a.falls(c), b.falls(c)] for _, a, b, _ in self.cuts]
-        for each, share, (*_, j) in zip(found, shares, self.cuts, strict=True):
-            each.append(j.falls(c) if share > NONE else lambda height: 0.0)
-        rounds = np.array([k for k, *_ in self.cuts])
-        still = sum(k * log1p(-share) for k, share in zip(rounds, shares, strict=True))
-        norm = log(-expm1(still))
+        rounds = np.concatenate([k for k, *_ in self.cuts])
+        shares = np.concatenate([share for share, _ in self._shares(c)])
+        below = np.concatenate([b.cumulants(c)[0] - a.cumulants(c)[0] for _, a, b, _ in self.cuts])
+        norm = log(-expm1(rounds @ np.log1p(-shares)))
+        found = [[a.fallings(c), b.fallings(c)] for _, a, b, _ in self.cuts]
+        for kind, (share, _), (*_, j) in zip(found, self._shares(c), self.cuts, strict=True):
+            kind += [j.fallings(c)] if any(share > NONE) else [lambda _, x=0 * share: x]
 
         def bound(height):
-            each = np.array([[f(height) for f in kind] for kind in found])
-            most = np.minimum(np.maximum(each[:, 0], each[:, 1] + below), 0.0)
-            first = np.log(rounds) + np.log(shares) + each[:, 2] - most
+            each = [[fallings(height) for fallings in kind] for kind in found]
+            a, b, j = (np.concatenate(x) for x in zip(*each, strict=True))
+            most = np.minimum(np.maximum(a, b + below), 0.0)
+            first = np.log(rounds * shares) + np.where(shares > NONE, j, 0.0) - most
             return float(min(np.logaddexp.reduce(first), log(2)) + rounds @ most - norm)
 
         return lambda height: min(0.0, bound(height))
@@ -134,9 +141,9 @@ class Band(Step):
     def work(self, c, h, count, _room):
         """Without end where a line would have lost its digits; a bound says enough there."""
         shares = [share for share, _ in self._shares(c)]
-        if sum(k * share for (k, *_), share in zip(self.cuts, shares, strict=True)) < LEAST:
+        if sum(k @ share for (k, *_), share in zip(self.cuts, shares, strict=True)) < LEAST:
             return inf
-        felt = [j for share, (*_, j) in zip(shares, self.cuts, strict=True) if share > NONE]
+        felt = [j for share, (*_, j) in zip(shares, self.cuts, strict=True) if any(share > NONE)]
         return sum(step.work(c, h, count, 0.0) for step in [*felt, *(a for _, a, *_ in self.cuts)])
 
 
@@ -196,10 +203,28 @@ class Bands:
 @lru_cache(maxsize=8)
 def bands_of(parts):
     """Those of a composition, or None if it has no step that can be sorted by its losses, or so
-    many kinds that their tables would fill the memory."""
+    many rows that their tables would fill the memory."""
     kinds = [step for step, _ in parts if _sorts(step)]
-    served = 0 < len(kinds) <= MOST_KINDS and min(step.sigma for step in kinds) >= 0.1
-    return Bands(parts) if served else None
+    served = 0 < sum(len(step.times) for step in kinds) <= MOST_ROWS
+    return Bands(parts) if served and min(step.sigma for step in kinds) >= SMALL else None
+
+
+def gathered(parts):
+    """The parts of a composition, where sampled Gaussian steps of similar sigmas are one."""
+    steps = [part for part in parts if type(part[0]) is SampledGaussian]
+    found = [part for part in parts if type(part[0]) is not SampledGaussian]
+    steps.sort(key=lambda part: (part[0].rate, part[0].side, part[0].sigma))
+    for _, alike in groupby(steps, lambda part: (part[0].rate, part[0].side)):
+        left = list(alike)
+        while left:
+            (first, _), most = left[0], APART * left[0][0].sigma
+            near = [part for part in left[:MOST] if part[0].sigma <= most]
+            near = near if first.sigma >= SMALL else left[:1]
+            left = left[len(near) :]
+            sigmas, counts = zip(*((step.sigma, k) for step, k in near), strict=True)
+            together = replace(first, sigmas=sigmas, counts=counts)
+            found.append((together, 1) if len(near) > 1 else near[0])
+    return tuple(found)
 
 
 def tail_near(tilts, start, log_tail=None):
@@ -229,7 +254,7 @@ def cut(step, tau, lower):
         return step
     if isinstance(step, Symmetrised):
         return replace(step, tau=tau, lower=lower)
-    return Cut(step.sigma, step.rate, step.side, tau, lower)
+    return Cut(step.sigma, step.rate, step.side, step.sigmas, step.counts, tau, lower)
 
 
 def thresholds(step):
@@ -239,6 +264,7 @@ def thresholds(step):
         last = float(mixed_loss((0.5 + 13 * step.sigma) / step.sigma**2, step.rate))
         first, least = 0.0, step.rate / 12 / max(1.0, step.sigma)
     else:  # well within the window
-        odds = Cut(step.sigma, step.rate)._odds(1 + step.sigma * np.array([-8, 13]))
-        (first, last), least = np.logaddexp(0, odds).tolist(), step.rate / 12
+        odds = np.add.outer([-8.0, 13.0], 0.5 / step.each) / step.each
+        ends = np.logaddexp(0, odds + log(step.rate) - log1p(-step.rate))
+        first, last, least = float(ends[0].min()), float(ends[1].max()), step.rate / 12
     return min(LARGEST, RATIO * last), max(least, first)

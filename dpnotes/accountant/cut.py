@@ -1,4 +1,4 @@
-"""A sampled Gaussian step of which only some losses count: those of a band between two thresholds.
+"""Sampled Gaussian steps of which only some losses count: those of a band between two thresholds.
 
 With lam = L - log(1 - rate) >= 0, s_tau is a smooth 'lam is at most tau', Phi(-g(lam/tau)) with
 g(t) = (t - 1/t) / (2 WIDTH). A cut step has the weight s_tau - s_lower.
@@ -64,12 +64,12 @@ def most_weight(lam, step):
 
 @dataclass(frozen=True)
 class Cut(SampledGaussian):
-    """The part of a sampled Gaussian step with the weight s_tau - s_lower: a law of less than 1."""
+    """The part of sampled Gaussian steps with the weight s_tau - s_lower: laws of less than 1."""
 
     tau: float = inf
     lower: float = 0.0
 
-    angles = ANGLES
+    angles, empty = ANGLES, EMPTY
 
     def tilt_limit(self):
         return self._limit[0]
@@ -81,15 +81,17 @@ class Cut(SampledGaussian):
     @cached_property
     def _limit(self):
         """The largest real tilt that has fallen at both ends of the window, and the mesh on which
-        the sums of all up to it are right; or at which the law has less than e^-EMPTY."""
+        the sums of all up to it are right; but for rows of less than e^-EMPTY."""
         far = min(30 + 35 * self.sigma, 600) / self.tau
         c = super().tilt_limit() if self.tau == inf else far
         _, loss, log_p, weight, _ = self._coarse
         usual = self._real_spacing(c)
         for _ in range(60):
-            spacing, terms = self._spacing_of_strip(c, 0.0), log_p + weight + c * loss
-            fallen = terms[[0, -1]].max() < terms.max() - self._digits()
-            if (fallen and spacing >= usual / 4) or terms.max() < -EMPTY:
+            terms = log_p + weight + c * loss
+            top = terms.max(axis=1)
+            fallen = terms[:, [0, -1]].max(axis=1) < top - self._digits()
+            spacing = self._spacing_of_strip(c, 0.0)
+            if np.all(fallen | (top < -EMPTY)) and (spacing >= usual / 4 or top.max() < -EMPTY):
                 break
             c /= 1.25
         return c, min(usual, max(spacing, usual / 4))
@@ -102,13 +104,15 @@ class Cut(SampledGaussian):
         return -14 * self.sigma, 1 + 40 * self.sigma
 
     def _real_spacing(self, _c):
-        return min(REAL, 0.3 / self.sigma) * self.sigma**2
+        return min(REAL, 0.3 / self.each[-1]) * self.sigma**2
 
     def _window(self, c):
         """Where the terms of this tilt are more than e^-LEFT_OUT of the largest one."""
         x, loss, log_p, weight, _ = self._coarse
         terms = log_p + weight + c * loss
-        inside = x[terms > terms.max() - LEFT_OUT]
+        top = terms.max(axis=1, keepdims=True)
+        top = np.where(top < min(-EMPTY, top.max()), inf, top)
+        inside = x[(terms > top - LEFT_OUT).any(axis=0)]
         return inside[0], inside[-1]
 
     @cached_property
@@ -116,7 +120,7 @@ class Cut(SampledGaussian):
         return self._mesh(self._real_spacing(0.0))
 
     def _mesh(self, spacing):
-        """x, loss, log p, log of the weight, and of what it leaves of 1."""
+        """x, loss, rows of log p, log of the weight, and of what it leaves of 1."""
         x, loss, log_p = self._nodes(self._far_window(0.0), spacing)
         return x, loss, log_p, *self._log_weights(x)
 
@@ -131,11 +135,11 @@ class Cut(SampledGaussian):
 
     @cached_property
     def _lifted(self):
-        """As for the whole step, with the bounds on the weight."""
+        """As for whole steps, with the bounds on the weight."""
         x = self._coarse[0]
-        grown, phase, cost = super()._lift(x)
+        grown, phase, _ = super()._lift(x)
         lam = np.maximum(np.logaddexp(0.0, self._odds(x)) + grown, 1e-300) + 1j * phase
-        return grown, phase, cost + most_weight(lam, self)
+        return grown, phase, most_weight(lam, self)
 
     @lru_cache(maxsize=4)  # noqa: B019
     def rule(self, c, band):
@@ -149,4 +153,4 @@ class Cut(SampledGaussian):
     def _still(self):
         _, loss, log_p, weight, left = self._mesh(self._limit[1])
         out = np.exp(log_p + left)
-        return Rule(loss, log_p + weight, float(out.sum()), gap=float(out @ np.expm1(-loss)))
+        return Rule(loss, log_p + weight, out.sum(axis=1), gap=out @ np.expm1(-loss))

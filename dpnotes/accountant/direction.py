@@ -15,11 +15,9 @@ from math import exp, expm1, inf, log, log1p
 
 import numpy as np
 
-from .bands import tail_near
+from .bands import gathered, tail_near
 from .kinds import KINDS
 from .law import EPS
-from .line import line
-from .schedule import gathered
 from .tilts import Tilts, renyi
 from .written import OneStep, Sums, is_short
 
@@ -154,16 +152,7 @@ class Direction:
         start = self.tilts[1].saddle(epsilon=near)
         if start[2] > log(0.5):
             side, start = -1, self.tilts[-1].saddle(epsilon=near)
-        return side, self._tail(side, (start[0], near, start[2])), 0.0
-
-    def _tail(self, side, start, log_tail=None):
-        """Where steps that are summed together have no sharp line, each is summed by itself."""
-        if self.summed is self.parts:
-            return tail_near(self.tilts[side], start, log_tail)
-        tail = line(self.tilts[side], start, 0)
-        if tail and tail.error(start[1]) < FAIR:
-            return tail
-        return tail_near(Tilts(self.parts, side), start, log_tail)
+        return side, tail_near(self.tilts[side], (start[0], near, start[2])), 0.0
 
     def epsilon(self, delta):
         """(low, high) for an array of 0 <= delta <= 1."""
@@ -195,7 +184,7 @@ class Direction:
         tilts, log_tail = self.tilts[side], float(target[middle])
         start, guess = tilts.saddle(log_tail=log_tail), side > 0
         for _ in range(TRIES):
-            tail = self.written or self._tail(side, start, log_tail if guess else None)
+            tail = self.written or tail_near(tilts, start, log_tail if guess else None)
             guess = False
             if tail is None:
                 break

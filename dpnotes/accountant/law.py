@@ -5,7 +5,8 @@ has), ``tilt_limit``, and where its own differs what ``Step`` says of all kinds:
 
 ``rule(c, band)``
     finitely many losses and log probabilities whose sum is M(z) at Re z = c, 0 <= Im z <= band,
-    and with band = 0 at all real z from -1 to c;
+    and with band = 0 at all real z from -1 to c. Steps that have the same losses with different
+    probabilities may be summed together: these are the rows of a matrix, each run ``times``;
 ``falls(c)``
     a function of a height: a bound on log(abs(M(c + iy)) / M(c)) for all y from there on.
 
@@ -24,6 +25,7 @@ from ..numerics import log1p_complex, mean_excess
 
 EPS = 2.0**-52
 TERM = 16  # EPS of a term: its own, those of its exponent, and of a sum of thousands
+UNDERFLOW = 1e-300  # more than what is lost in a sum of a few thousand terms
 LIGHT = 1e-40  # outcomes of less than this share of the largest tilted one are left out of a line
 BLOCK = 1_000_000  # entries of the largest matrix that is held at once
 FEW, MOST = 300_000, 900_000  # nodes times losses that need no transform; losses of a line
@@ -41,19 +43,31 @@ class Rule(NamedTuple):
     gap: float | None = None
 
 
+def ratios_to_first(log_terms):
+    """Rows as products with the first: log of the largest ratio, and ratios relative to it."""
+    if len(log_terms) == 1:
+        return np.zeros((1, 1)), np.ones(log_terms.shape)
+    ratios = np.where(log_terms[0] > -inf, log_terms - log_terms[0], -inf)
+    most = ratios.max(axis=1)[:, None]
+    return most, np.exp(ratios - most)
+
+
 def phase_sums(weights, loss, h, count, room):
-    """The sums of weights (exp(iy loss) - 1) at y = 0, h, ..., (count - 1) h; and how much weight
-    went through a Fourier transform, which is fast, but errs where y is small, too. Those are the
-    largest losses, of a weight of at most ``room``."""
-    if len(loss) * count < FEW:
-        return _direct_sums(weights, loss, h, count), 0.0
-    far = len(loss)
-    if room < 1:
-        order = np.argsort(-abs(loss))
-        weights, loss = weights[order], loss[order]
-        far = int(np.searchsorted(np.cumsum(weights), room))
-    total, moved = _direct_sums(weights[far:], loss[far:], h, count), float(weights[:far].sum())
-    return total + _fourier_sums(weights[:far], loss[:far], h, count) - moved, moved
+    """For each row of weights the sums of weights (exp(iy loss) - 1) at y = 0, h, ...,
+    (count - 1) h; and how much weight went through a Fourier transform, which is fast, but errs
+    where y is small, too. Those are the largest losses, of a weight of at most ``room`` (one for
+    each row)."""
+    if len(loss) * count < FEW or not room.any():
+        return _direct_sums(weights, loss, h, count), np.zeros((len(weights), 1))
+    total, moved = np.empty((len(weights), count), complex), np.zeros((len(weights), 1))
+    order = np.argsort(-abs(loss))
+    loss = loss[order]
+    for row, weight in enumerate(weights[:, order]):
+        far = len(loss) if room[row] >= 1 else int(np.searchsorted(np.cumsum(weight), room[row]))
+        moved[row] = weight[:far].sum()
+        total[row] = _direct_sums(weight[None, far:], loss[far:], h, count)[0] - moved[row]
+        total[row] += _fourier_sums(weight[:far], loss[:far], h, count)
+    return total, moved
 
 
 def _fourier_sums(weights, loss, h, count):
@@ -77,19 +91,21 @@ def _fourier_sums(weights, loss, h, count):
 
 
 def _direct_sums(weights, loss, h, count):
-    """The sums of weights (exp(iy loss) - 1). With y = coarse + fine, e^(ia) e^(ib) - 1 =
-    AB + A + B for A = e^(ia) - 1, B = e^(ib) - 1: the turns of a square grid are two thin matrices,
-    and their product."""
-    width = isqrt(count - 1) + 1
+    """For each row the sums of weights (exp(iy loss) - 1). With y = coarse + fine,
+    e^(ia) e^(ib) - 1 = AB + A + B for A = e^(ia) - 1, B = e^(ib) - 1: the turns of a square grid
+    are two thin matrices, and their product."""
+    many, width = len(weights), isqrt(count - 1) + 1
     rows = -(-count // width)
-    total = np.zeros((rows, width), dtype=complex)
-    step = max(1, BLOCK // (rows + width))
+    total = np.zeros((many * rows, width), dtype=complex)
+    step = max(1, BLOCK // (many * rows + width))
     for first in range(0, len(loss), step):
-        part, weight = loss[first : first + step], weights[first : first + step]
-        coarse = _exp_minus_1(np.multiply.outer(width * h * np.arange(rows), part)) * weight
+        part, weight = loss[first : first + step], weights[:, first : first + step]
+        coarse = _exp_minus_1(np.multiply.outer(width * h * np.arange(rows), part))
+        coarse = (coarse * weight[:, None]).reshape(many * rows, -1)
         fine = _exp_minus_1(np.multiply.outer(h * np.arange(width), part))
-        total += coarse @ fine.T + coarse.sum(axis=1)[:, None] + fine @ weight
-    return total.ravel()[:count]
+        total += coarse @ fine.T + coarse.sum(axis=1)[:, None]
+        total += np.repeat(weight @ fine.T, rows, axis=0)
+    return total.reshape(many, -1)[:, :count]
 
 
 def _exp_minus_1(angle):
@@ -105,8 +121,10 @@ class Step:
 
     rule: Callable  # of its own for each kind, as ``size``
     size: Callable
+    falls: Callable
     infinite = 0.0  # the probability of an infinite loss
-    rounds = 1  # how many it stands for
+    times = np.ones(1)  # of the rows of its law: how often each is run
+    rounds = property(lambda self: int(self.times.sum()))  # how many it stands for
     slips = 0.0  # the round-off of losses, beside that of a quadrature rule
     lattice = None  # losses of which all differ by multiples of one number, or None
 
@@ -131,81 +149,113 @@ class Step:
         return sqrt(self.table(np.zeros(1))[2][0])
 
     def table(self, c):
-        """K, K' and K'' at an array of tilts c >= -1, to 1e-15 and 1e-13 of themselves."""
-        rule = self.rule(float(c.max()), 0.0)
-        if len(c) > 1 and len(rule.loss) * len(c) > BLOCK // 4:
-            return np.concatenate([self.table(half) for half in np.array_split(c, 2)], axis=1)
-        terms = rule.log_p + np.multiply.outer(c, rule.loss)
+        """K, K' and K'' of all rows at an array of tilts c >= -1."""
+        return self.times @ self.tables(c)
+
+    def tables(self, c):
+        """Those of each row, to 1e-15 and 1e-13 of themselves; K is not below its value where
+        numbers underflow. Rows are told by their ratios to the first."""
+        loss, log_p, *_ = self.rule(float(c.max()), 0.0)
+        if len(c) > 1 and len(loss) * len(c) > BLOCK // 4:
+            return np.concatenate([self.tables(half) for half in np.array_split(c, 2)], axis=2)
+        front, ratios = ratios_to_first(np.atleast_2d(log_p))
+        terms = np.atleast_2d(log_p)[0] + np.multiply.outer(c, loss)
         top = terms.max(axis=1)
         weights = np.exp(terms - top[:, None])
-        mass = weights.sum(axis=1)
-        weights *= rule.loss
-        mean = weights.sum(axis=1) / mass
-        weights *= rule.loss
-        variance = np.maximum(weights.sum(axis=1) / mass - mean**2, 0.0)
-        return np.array([top + np.log(mass), mean, variance])
+        mass = ratios @ weights.T + UNDERFLOW
+        weights *= loss
+        mean = ratios @ weights.T / mass
+        weights *= loss
+        variance = np.maximum(ratios @ weights.T / mass - mean**2, 0.0)
+        return np.array([front + top + np.log(mass), mean, variance])
 
     def mean(self):
         """E L = E[exp(-L) - 1 + L] + (the mass of q where p has none): positive terms only."""
         loss, log_p, _, lost, _ = self.rule(0.0, 0.0)
-        return float(mean_excess(log_p, -loss).sum()) + lost
+        return float(self.times @ (mean_excess(np.atleast_2d(log_p), -loss).sum(axis=1) + lost))
 
     def cumulant(self, c):
-        """K(c), and a bound on its round-off.
+        """K(c) of all rows, and a bound on its round-off."""
+        value, noise = self.cumulants(c)
+        return float(self.times @ value), float(self.times @ noise)
+
+    def cumulants(self, c):
+        """Those of each row.
 
         M(c) - 1 = c E L + E[exp(cL) - 1 - cL] - (1 + c) P(L = infinity). The terms of first order
         in L cancel in ``first``, before anything is rounded."""
         loss, log_p, infinite, lost, gap = self.rule(c, 0.0)
-        gap = lost - infinite if gap is None else gap
+        log_p, gap = np.atleast_2d(log_p), lost - infinite if gap is None else gap
         tilted, sizes = c * loss, TERM + abs(log_p)
         exponents = log_p + tilted
-        top = float(exponents.max())
+        top = exponents.max(axis=1)
         terms, first = mean_excess(log_p, tilted), mean_excess(log_p, -loss)
-        rise = float(terms.sum()) + c * (float(first.sum()) + gap) - infinite
-        if top > 20 or not -0.5 < rise < 1e9:
-            terms = np.exp(exponents - top)
-            mass = float(terms.sum())
-            noise = float(terms @ (EPS * (sizes + abs(tilted)) + abs(c) * self.slips)) / mass
-            return top + float(np.log(mass)), noise
-        noise = terms @ (sizes + abs(tilted)) + abs(c) * (first @ (sizes + abs(loss)))
-        noise = float(noise) + TERM * abs(rise) + 64 * (abs(c * gap) + infinite)
+        rise = terms.sum(axis=1) + c * (first.sum(axis=1) + gap) - infinite
+        noise = (terms * (sizes + abs(tilted)) + abs(c) * first * (sizes + abs(loss))).sum(axis=1)
+        noise += TERM * abs(rise) + 64 * (abs(c * gap) + infinite)
         # what moves a loss by x moves p (e^(cL) - 1 - cL) + cp (e^(-L) - 1 + L) by so much
         moves = np.minimum((1 + c) * abs(loss), 1.0) * np.exp(np.maximum(exponents, log_p - loss))
-        slip = abs(c) * float((moves * self.slips).sum())
-        return float(np.log1p(rise)), (EPS * noise + slip) / (1 + rise)
+        noise = EPS * noise + abs(c) * (moves * self.slips).sum(axis=1)
+        far = (top > 20) | ~((rise > -0.5) & (rise < 1e9))
+        rise = np.where(far, 0.0, rise)
+        value, noise = np.log1p(rise), noise / (1 + rise)
+        if far.any():
+            terms = np.exp(exponents - top[:, None])
+            mass = terms.sum(axis=1)
+            off = EPS * (sizes + abs(tilted)) + abs(c) * self.slips
+            value = np.where(far, top + np.log(mass), value)
+            noise = np.where(far, (terms * off).sum(axis=1) / mass, noise)
+        return value, noise
 
     def work(self, c, h, count, room):
         """About how many products ``along`` needs: 50 a loss and 300 a node for the transform, and
-        those of the losses that its room leaves out."""
+        those of the losses that its room leaves out; of each row."""
         losses = self.size(c, h * (count - 1))
-        products = 50 * losses + 300 * count + max(0.0, 1 - room) * losses * count / 4
+        direct = np.maximum(0.0, 1 - room / self.times).sum() * losses * count / 4
+        products = len(self.times) * (50 * losses + 300 * count) + float(direct)
         return products if losses <= MOST else inf
 
     def along(self, c, h, count, room=0.0):
-        """K(c + iy) - K(c) at y = 0, h, ..., (count - 1) h, and a bound on its round-off, which
-        grows with ``room`` (``phase_sums``).
+        """K(c + iy) - K(c) of all rows at y = 0, h, ..., (count - 1) h, and a bound on its
+        round-off, which grows with ``room`` (``phase_sums``)."""
+        value, noise = np.zeros(count, dtype=complex), np.zeros(count)
+        for times, one, error in self.rows_along(c, h, count, room):
+            value, noise = value + times @ one, noise + times @ np.log1p(error)
+        return value, np.expm1(np.minimum(noise, 500.0))
+
+    def rows_along(self, c, h, count, room=0.0):
+        """For some rows, for the next, and so on: how often each is run, and what ``along`` says.
 
         Each probability is off by EPS times the size of its exponent, each angle y L by 5 EPS of
         itself, and both by what ``slips`` says of L; all are taken to err in the same direction."""
         loss, log_p, *_ = self.rule(c, h * (count - 1))
+        log_p = np.atleast_2d(log_p)
         terms = log_p + c * loss
-        weights = np.exp(terms - terms.max())
-        heavy = weights > LIGHT
+        weights = np.exp(terms - terms.max(axis=1)[:, None])
+        heavy = (weights > LIGHT).any(axis=0)
         slips = np.broadcast_to(self.slips / EPS, loss.shape)[heavy]
-        loss, weights = loss[heavy], weights[heavy] / weights.sum()
-        sizes = weights * (TERM + abs(log_p[heavy]) + abs(c) * (abs(loss) + slips))
-        value, moved = phase_sums(weights, loss, h, count, room)
-        value = log1p_complex(value)
-        y = h * np.arange(count)
-        slip = y * float(weights @ slips)
-        most = 2 * float(sizes.sum()) + 5 * y * float(weights @ abs(loss)) + slip
-        near = y * float(sizes @ abs(loss)) + slip
-        noise = EPS * (np.minimum(near, most) + FOURIER * moved)
-        # what is below its round-off is said to be as large, and off by twice as much
-        least = np.log(np.maximum(noise, 1e-300))
-        lost = value.real < least
-        value.real = np.where(lost, least, value.real)
-        return value, np.where(lost, 2.0, noise * np.exp(-value.real))
+        loss, log_p = loss[heavy], log_p[:, heavy]
+        weights = weights[:, heavy] / weights.sum(axis=1)[:, None]
+        y, block = h * np.arange(count), max(1, BLOCK // (4 * count))
+        for start in range(0, len(weights), block):
+            some = slice(start, start + block)
+            times, some, sizes = self.times[some], weights[some], TERM + abs(log_p[some])
+            sizes = some * (sizes + abs(c) * (abs(loss) + slips))
+            value, moved = phase_sums(some, loss, h, count, room / times)
+            value, slip = log1p_complex(value), np.multiply.outer(some @ slips, y)
+            most = 2 * sizes.sum(axis=1)[:, None] + 5 * np.multiply.outer(some @ abs(loss), y)
+            near = np.multiply.outer(sizes @ abs(loss), y)
+            noise = EPS * (np.minimum(near, most) + slip + FOURIER * moved)
+            # what is below its round-off is said to be as large, and off by twice as much
+            least = np.log(np.maximum(noise, 1e-300))
+            lost = value.real < least
+            value.real = np.where(lost, least, value.real)
+            yield times, value, np.where(lost, 2.0, noise * np.exp(-value.real))
+
+    def fallings(self, c):
+        """``falls`` of each row."""
+        falls = self.falls(c)
+        return lambda height: np.array([falls(height)])
 
 
 @dataclass(frozen=True)

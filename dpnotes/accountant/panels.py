@@ -200,7 +200,7 @@ class Symmetrised(SampledGaussian):
         gap = float(up @ np.expm1(-loss) + out @ np.expm1(loss))
         return {"infinite": float((out + up).sum()) + rest, "gap": gap}
 
-    def falls(self, c):
+    def fallings(self, c):
         """u > 0 is turned to u e^(i angle/(1 + bend u)), for -L to the conjugate of it, and the
         phase shrinks. The side, from the end of the window up to it, is at most its length times
         what is largest there. What loses nothing stays."""
@@ -215,7 +215,7 @@ class Symmetrised(SampledGaussian):
             found = terms - height * phases
             top = found.max(axis=1)
             sums = top + np.log(np.exp(found - top[:, None]).sum(axis=1))
-            return min(0.0, float(np.logaddexp(sums, still).min()))
+            return np.array([min(0.0, float(np.logaddexp(sums, still).min()))])
 
         return bound
 

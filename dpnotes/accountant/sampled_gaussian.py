@@ -14,15 +14,30 @@ at x + id has, relative to that at x, the absolute value exp(growth - y phase):
 
     growth = a/2 log(1 - 4 t (1 - t) sin^2(angle/2)) + (sigma angle)^2 / 2,
     phase = arg(1 + t (e^(i angle) - 1)).
+
+Steps that differ in sigma alone are summed together. In terms of u the loss is the same at every
+sigma, and with tau = 1/sigma^2, q is N(-tau/2, tau): a row of probabilities for each step, and one
+mesh for all. It is right for each row by the bounds that hold for a single one.
+
+- Its window is that of the least sigma. Let f = q e^(aL) be the integrand there, f' that of a
+  smaller tau', and M' its integral. f'/f is a constant times exp(-(1/tau' - 1/tau) u^2/2).
+  If a >= 0, let u* be the peak of f. Above the upper end abs(u) >= abs(u*), so f'(u)/f'(u*) is at
+  most f(u)/f(u*); and M' >= f'(u*) sqrt(2 pi tau'), as log f' + u^2/(2 tau') is convex. Below the
+  lower end, which is 11 deviations of q from its mean or more, f' <= q; and M' >= 1 - rate.
+  If a < 0, log f' + u^2/(2 tau') is concave, and the one peak of f' lies between that of f and 0.
+  Both ends are 11 deviations of q from it or more, so f' is below e^-60 of its peak.
+- Its spacing is the least that a row asks for. Where y = 0 that is the spacing of the largest
+  sigma: in terms of u, ``_real_spacing`` falls with sigma. Else N(d) is summed for each row: at the
+  same angle the rows differ in the law of u, and in (sigma angle)^2 / 2.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from math import ceil, exp, expm1, floor, inf, log, log1p, pi, sqrt
 
 import numpy as np
 
-from .law import EPS, Rule, Step
+from .law import EPS, UNDERFLOW, Rule, Step, ratios_to_first
 
 WIDE = 11.0  # standard deviations: what is beyond has 4e-28
 LEFT_OUT = 60.0  # a window ends at exp(-60) of the peak
@@ -61,16 +76,31 @@ def log_share(u, rate):
 
 @dataclass(frozen=True)
 class SampledGaussian(Step):
-    """The mixture against N(0, sigma^2), or with ``side`` -1 the reverse."""
+    """The mixture against N(0, sigma^2), or with ``side`` -1 the reverse. Or several of them: rows
+    of these ``sigmas``, in ascending order, each run so often. ``sigma`` is the least; an outcome
+    x is told as that of the least, too."""
 
     sigma: float
     rate: float
     side: int = 1
+    sigmas: tuple = field(default=(), repr=False)
+    counts: tuple = field(default=(1,), repr=False)
+
+    empty = inf  # -log of the law of a row that is as good as nothing
+
+    @cached_property
+    def times(self):
+        return np.array(self.counts, float)
+
+    @cached_property
+    def each(self):
+        """All sigmas."""
+        return np.array(self.sigmas or [self.sigma])
 
     @cached_property
     def angles(self):
         """Those that are tried, down to the small ones that a tiny loss needs."""
-        return WIDEST * 2 ** -np.arange(18 + 2 * max(0.0, np.log2(self.sigma / 64)))[:, None]
+        return WIDEST * 2 ** -np.arange(18 + 2 * max(0.0, np.log2(self.each[-1] / 64)))[:, None]
 
     def flipped(self):
         return replace(self, side=-self.side)
@@ -79,15 +109,20 @@ class SampledGaussian(Step):
         return inf if self.side > 0 else -log1p(-self.rate) * (1 + 4 * EPS)
 
     def tilt_limit(self):
-        """From here on the tilted law is that of a sampled row, 40 deviations out; with the laws
-        exchanged, that of the largest loss alone, which is about the rate."""
-        limit = 40 * self.sigma - 2 * self.sigma**2 * log(self.rate) + 1
+        """From here on the tilted law is that of a sampled row, 40 deviations out. If it is so only
+        further out, what that row adds stays below e^-70. With the laws exchanged the tilted law is
+        that of the largest loss alone, which is about the rate."""
+        far = -self.sigma * log(self.rate)
+        limit = (40 + 2 * far) * self.sigma + 1
+        if far > 20:
+            limit = self.sigma * max(far + sqrt(far**2 - 140), 41.0)
         return limit if self.side > 0 else max(limit, (300 + 30 * self.sigma) / self.rate)
 
     def spread(self):
         """The lesser of two estimates: of rate (e^u - 1), and of 1/sigma^2 with this rate."""
-        far = self.sigma**-2
-        return sqrt(self.rate) * min(far, sqrt(self.rate * expm1(min(far, 700.0))))
+        far = self.each**-2.0
+        near = np.sqrt(self.rate * np.expm1(np.minimum(far, 700.0)))
+        return sqrt(self.rate * float(self.times @ np.minimum(far, near) ** 2))
 
     def _power(self, c):
         return 1 + c if self.side > 0 else -c
@@ -132,10 +167,11 @@ class SampledGaussian(Step):
         if power <= 1:
             return self._peak(power) - wide, 1 + wide
         near, far = self._next_peak(0.0, power), self._next_peak(power, power)
-        top, alone = self._height(far, power), c > 1.01 * self.tilt_limit()
+        low, top = self._height(near, power), self._height(far, power)
+        alone = c > 1.01 * self.tilt_limit() and (top > low + LEFT_OUT or far - near < wide)
         if alone and top * EPS > 1:
             return far - wide, far + wide
-        least = max(self._height(near, power), top) - LEFT_OUT
+        least = max(low, top) - LEFT_OUT
         end = partial(self._bisect, lambda x: self._height(x, power) > least)
         peak = far if top > least else near
         return end(peak, -wide) if alone else -wide, max(end(peak, power + wide), 1 + wide)
@@ -147,12 +183,12 @@ class SampledGaussian(Step):
 
     def _lift(self, x):
         """At all angles: log of abs(e^L) at x + id over e^L at x, the phase, and log of a bound on
-        what else grows."""
+        the weight of an outcome."""
         share = np.exp(log_share((x - 0.5) / self.sigma**2, self.rate))
         turned = 2 * np.sin(self.angles / 2) ** 2
         grown = 0.5 * np.log1p(-np.minimum(2 * turned * share * (1 - share), 1 - 1e-15))
         phase = np.arctan2(share * np.sin(self.angles), 1 - turned * share)
-        return grown, phase, 0.5 * (self.sigma * self.angles) ** 2
+        return grown, phase, 0.0
 
     def _log_weight(self, _x):
         """log of the weight of an outcome."""
@@ -160,9 +196,10 @@ class SampledGaussian(Step):
 
     @lru_cache(maxsize=2)  # noqa: B019
     def _log_size(self, c):
-        """A function of y, > 0 where the phase shrinks: bounds on log N(d) / M(c) at all angles, by
-        sums on the mesh of ``_real_spacing``. And one of a height: the largest spacing of nodes for
-        which no side, at any angle up to each, is above exp(-digits), or what stands at its foot.
+        """A function of y, > 0 where the phase shrinks: for each row bounds on log N(d) / M(c) at
+        all angles, by sums on the mesh of ``_real_spacing``. And one of a height: the largest
+        spacing of nodes for which no side, at any angle up to each, is above exp(-digits), or what
+        stands at its foot. And which rows are more than nothing.
 
         The law is that of the window. So the way along x + id has two sides, from the ends of the
         window up to it. There all angles up to its own are passed, and each factor is at most its
@@ -172,30 +209,36 @@ class SampledGaussian(Step):
         grown, phase, most = self._lift(x)
         terms, growth = log_p + c * loss, self._power(c) * grown
         weighted = terms + self._log_weight(x)
-        terms = terms - weighted.max() - log(np.exp(weighted - weighted.max()).sum())
-        exponents = terms + growth + most
-        ends = (terms + np.maximum(growth, 0.0) + most)[:, [0, -1]]
-        sides = np.maximum.accumulate(ends[::-1])[::-1]
-        sides += np.log(self.angles * self.sigma**2 / spacing)
-        turn = phase[:, [0, -1]]
-        rise = ends + np.minimum(self._digits(), -terms[[0, -1]])
+        top = weighted.max(axis=1)
+        terms -= (top + np.log(np.exp(weighted - top[:, None]).sum(axis=1)))[:, None]
+        front, ratios = ratios_to_first(terms)
+        cost = 0.5 * np.multiply.outer(self.each, self.angles[:, 0]) ** 2
+        exponents, foot = terms[0] + growth + most, terms[:, None, [0, -1]]
+        ends = foot + (np.maximum(growth, 0.0) + most)[:, [0, -1]] + cost[:, :, None]
+        sides = np.maximum.accumulate(ends[:, ::-1], axis=1)[:, ::-1]
+        sides = sides + np.log(self.angles * self.sigma**2 / spacing)
+        turn, rise = phase[:, [0, -1]], ends + np.minimum(self._digits(), -foot)
         strip = 2 * pi * self.sigma**2 * self.angles[:, 0]
 
         def largest(height):
-            steep = np.maximum((rise + height * turn).max(axis=1) / strip, 1e-300)
-            return 1 / np.maximum.accumulate(steep[::-1])[::-1]
+            steep = np.maximum((rise + height * turn).max(axis=2) / strip, 1e-300)
+            return 1 / np.maximum.accumulate(steep[:, ::-1], axis=1)[:, ::-1]
 
         def log_size(y):
             found = exponents - y * phase
             top = found.max(axis=1)
-            size = top + np.log(np.exp(found - top[:, None]).sum(axis=1))
-            return np.logaddexp(size, np.logaddexp.reduce(sides - min(y, 0.0) * turn, axis=1))
+            sums = ratios @ np.exp(found - top[:, None]).T + UNDERFLOW
+            size = np.log(sums) + front + top + cost
+            return np.logaddexp(size, np.logaddexp.reduce(sides - min(y, 0.0) * turn, axis=2))
 
-        return log_size, largest
+        return log_size, largest, top >= min(-self.empty, float(top.max()))
 
     def _real_spacing(self, c):
         """Spacing of nodes where y = 0: from N(d), by which growth is bounded, at the best angle.
         For a negative power the strip is half as wide, and the peak may be narrower than sigma."""
+        if self.sigmas:
+            last = SampledGaussian(self.sigmas[-1], self.rate, self.side)
+            return last._real_spacing(c) * (self.sigma / last.sigma) ** 2
         power = self._power(c)
         angle = min(WIDEST, sqrt(2 * QUADRATURE) / self.sigma)
         if power >= 0:
@@ -215,31 +258,39 @@ class SampledGaussian(Step):
         return QUADRATURE
 
     def _spacing_of_strip(self, c, band):
-        """That at which the best of all strips has an error of exp(-digits)."""
-        log_size, largest = self._log_size(c)
+        """That at which the best of all strips has an error of exp(-digits), in each row."""
+        log_size, largest, felt = self._log_size(c)
         strip = 2 * pi * self.sigma**2 * self.angles[:, 0]
         spacing = strip / (self._digits() + np.maximum(log_size(-band), 0.0))
-        return float(np.minimum(spacing, largest(band)).max(axis=-1).min())
+        return float(np.minimum(spacing, largest(band)).max(axis=1)[felt].min())
 
     def falls(self, c):
-        log_size, _ = self._log_size(c)
-        return lambda height: min(0.0, float(log_size(height).min()))
+        fallings = self.fallings(c)
+        return lambda height: float(self.times @ fallings(height))
+
+    def fallings(self, c):
+        log_size = self._log_size(c)[0]
+        return lambda height: np.minimum(log_size(height).min(axis=1), 0.0)
 
     def size(self, c, band):
         (first, last), spacing = self._window(c), self._spacing(c, band)
         return (last - first) / spacing + 2 if spacing else inf
 
     def _nodes(self, window, spacing):
-        """Nodes at multiples of the spacing, their losses and log probabilities."""
+        """Nodes at multiples of the spacing, their losses, and a row of log probabilities of each
+        step, of which they are the outcomes x + more."""
         x = spacing * np.arange(floor(window[0] / spacing), ceil(window[1] / spacing) + 1.0)
-        u = (x - 0.5) / self.sigma**2
-        unit = log(spacing) - log(self.sigma * sqrt(2 * pi))
+        u, sigma = (x - 0.5) / self.sigma**2, self.each[:, None]
+        wider = (sigma / self.sigma) ** 2
+        more = (wider - 1) * (x - 0.5)
+        unit = np.log(spacing * wider / (sigma * sqrt(2 * pi)))
         loss = mixed_loss(u, self.rate)
-        log_q = unit - 0.5 * (x / self.sigma) ** 2
+        log_q = unit - 0.5 * ((x + more) / sigma) ** 2
         if self.side < 0:
             return x, -loss, log_q
         # where the row was probably taken, log q and the loss nearly cancel
-        taken = unit - 0.5 * ((x - 1) / self.sigma) ** 2 + log(self.rate) - log_share(u, self.rate)
+        taken = unit - 0.5 * ((x - 1 + more) / sigma) ** 2
+        taken += log(self.rate) - log_share(u, self.rate)
         return x, loss, np.where(u > 1 - log(self.rate), taken, log_q + loss)
 
     @lru_cache(maxsize=4)  # noqa: B019

@@ -401,7 +401,19 @@ def test_a_schedule_is_the_sum_of_its_steps(sigmas, rate, epsilon, line):
     must_fail(check, sigmas[1:])
 
 
-@pytest.mark.parametrize("sigma, rate, delta", [(1.5, 0.02, 1e-6), (0.8, 0.1, 1e-5)])
+def test_a_rare_schedule_lies_between_rounded_ones():
+    """More noise loses less; a line for each band makes the interval narrow."""
+    sigmas = np.linspace(0.9, 1.2, 45).reshape(-1, 5)
+    low, high = sum(dp.subsample(dp.gaussian(s), 1e-5) for s in sigmas.flat).epsilon_interval(1e-9)
+    ends = [sum(dp.subsample(dp.gaussian(s), 1e-5).compose(5) for s in sigmas[:, n])
+            for n in (-1, 0)]  # fmt: skip
+    holds((ends[0].epsilon(1e-9) < low) & (high < ends[1].epsilon(1e-9)), "between")
+    holds((0 < low) & (high - low <= 1e-9 * high), "narrow")
+
+
+@pytest.mark.parametrize("sigma, rate, delta", [
+    (1.5, 0.02, 1e-6), (0.8, 0.1, 1e-5), (1.2, 1e-5, 1e-9),
+])  # fmt: skip
 def test_steps_that_hardly_differ_are_as_equal_ones(sigma, rate, delta):
     different = [dp.subsample(dp.gaussian(sigma * (1 + 1e-13 * j)), rate) for j in range(60)]
     equal_steps = dp.subsample(dp.gaussian(sigma), rate).compose(60)
