@@ -42,6 +42,9 @@ class RowLoss:
     smoothness: float
     at_zero: float
 
+    def __reduce__(self):  # by its name: lambdas cannot be pickled
+        return next(name for name, loss in globals().items() if loss is self)
+
     def __call__(self, theta: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
         """Loss of each row: x (n, d), y (n,), theta (d,) or (k, d); result (n,) or (k, n)."""
         return self.value(matrix_product(theta, np.transpose(x)), y)
