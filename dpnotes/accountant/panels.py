@@ -18,7 +18,7 @@ import numpy as np
 from ..numerics import expm1_complex, gauss, log1p_complex, quotient
 from .cut import ANGLES, log_weights, most_weight
 from .law import EPS, Rule, Step
-from .sampled_gaussian import SampledGaussian, inverse_mixed_loss, mixed_loss
+from .sampled_gaussian import SampledGaussian, inverse_mixed_loss, log_share, mixed_loss
 
 LATE = 64.0  # above this height, in units of 1/a, the closed form of M is used
 STEEPEST, REACH = 80.0, 9.0  # times a threshold: the largest tilt, and where weights have fallen
@@ -174,17 +174,20 @@ class Symmetrised(SampledGaussian):
         return 32 * (sum(self._panels(c, band)[2:]) + 30)
 
     def _nodes(self, edges):
-        """Nodes u, their losses, and log of the mass of q there."""
+        """Nodes u, their losses, and log of the masses of q and of the mixture there. Where the row
+        was probably taken, log q and the loss nearly cancel."""
         u, weight = gauss(edges)
-        return u, mixed_loss(u, self.rate), self.log_q(u) + np.log(weight)
+        loss, log_q = mixed_loss(u, self.rate), self.log_q(u) + np.log(weight)
+        taken = self.log_q(-u) + np.log(weight) + log(self.rate) - log_share(u, self.rate)
+        return u, loss, log_q, np.where(u > 1 - log(self.rate), taken, log_q + loss)
 
     @lru_cache(maxsize=4)  # noqa: B019
     def rule(self, c, band):
-        _, loss, log_q = self._nodes(self.edges(c, band))
-        log_q = log_q + log_weights(loss, self.tau, self.lower)[0]
+        _, loss, *both = self._nodes(self.edges(c, band))
+        log_q, log_p = both + log_weights(loss, self.tau, self.lower)[0]
         rest = [] if self.lower else [self.log_rest()]
         losses = np.concatenate([-loss, np.zeros(len(rest)), loss])
-        return Rule(losses, np.concatenate([log_q, rest, log_q + loss]), **self._left_out)
+        return Rule(losses, np.concatenate([log_q, rest, log_p]), **self._left_out)
 
     @cached_property
     def _left_out(self):
@@ -193,9 +196,8 @@ class Symmetrised(SampledGaussian):
             return {}
         whole = replace(self, tau=inf, lower=0.0)
         near = np.concatenate([whole.edges(0.0, 0.0), self.edges(0.0, 0.0)])
-        _, loss, log_q = self._nodes(np.unique(near))
-        out = np.exp(log_q + log_weights(loss, self.tau, self.lower)[1])
-        up = out * np.exp(loss)
+        _, loss, *both = self._nodes(np.unique(near))
+        out, up = np.exp(both + log_weights(loss, self.tau, self.lower)[1])
         rest = exp(self.log_rest()) if self.lower else 0.0
         gap = float(up @ np.expm1(-loss) + out @ np.expm1(loss))
         return {"infinite": float((out + up).sum()) + rest, "gap": gap}
@@ -204,7 +206,7 @@ class Symmetrised(SampledGaussian):
         """u > 0 is turned to u e^(i angle/(1 + bend u)), for -L to the conjugate of it, and the
         phase shrinks. The side, from the end of the window up to it, is at most its length times
         what is largest there. What loses nothing stays."""
-        u, _, log_q = self._nodes(self.edges(c, 0.0))
+        u, _, log_q, _ = self._nodes(self.edges(c, 0.0))
         turned = [self._turned(u, log_q, c, *way) for way in self._turns()]
         log_terms, phases, sides = map(np.array, zip(*turned, strict=True))
         terms = log_terms - self.cumulant(c)[0]

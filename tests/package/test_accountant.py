@@ -104,6 +104,19 @@ def test_rare_losses(sigma, rate, k, delta, truth, error):
         holds((high >= truth * (1 - error)) & (high - low <= 1e-9 * high), "a mixture")
 
 
+def test_infinite_losses_stay():
+    """Their chance is the least delta, at every epsilon, beside any noise."""
+    run = dp.finite(*LEAK).compose(3) + dp.subsample(dp.gaussian(1.0), 0.1).compose(20)
+    chance = 1 - 0.6**3
+    equal(run.delta(200.0), chance, rtol=1e-12)
+    holds(run.epsilon(chance * (1 - 1e-9)) == math.inf, "no epsilon for less")
+    holds(run.epsilon(chance * (1 + 1e-6)) < 200, "an epsilon for more")
+    everything = dp.finite([1.0, 0.0], [0.0, 1.0])  # is published: disjoint laws
+    for run in (everything, everything.compose(3), everything + dp.gaussian(1.0)):
+        equal([run.delta(5.0), *run.epsilon([0.0, 0.5, 1.0])], [1.0, math.inf, math.inf, 0.0])
+        equal([run.renyi(2.0), run.tradeoff(0.3)], [math.inf, 0.0])
+
+
 # ---------------------------------------------------------------- laws that all answers obey
 
 
@@ -240,6 +253,16 @@ def test_a_schedule_of_14100_steps_is_sharp_and_small():
     tracemalloc.stop()
     holds((4.77 < low) & (high < 4.78) & (high - low <= 1e-9 * high), "sharp")
     holds(most < 2e8, "200 MB")
+
+
+def test_little_noise_on_a_sample_shows_whether_the_row_was_taken():
+    """Else a round loses log(1 - r), or under substitution nothing; but for e^-300 of it."""
+    sigma, rate, alpha = 2.0**-6, 2.0**-20, 1 + np.array([6, 8, 12, 24]) / 1024
+    c, step = alpha - 1, dp.gaussian(sigma)
+    taken = rate**alpha * np.exp(c * alpha / (2 * sigma**2))
+    not_taken = np.expm1(alpha * np.log1p(-rate)), -rate  # less 1
+    for sample, rest in zip((dp.subsample, dp.subsample_substitution), not_taken, strict=True):
+        equal(sample(step, rate).renyi(alpha) * c, np.log1p(taken + rest), rtol=2e-14)
 
 
 def test_kinds_of_very_different_losses_share_their_bands():
