@@ -81,3 +81,5 @@ def test_extremes_are_answered():
     ):
         values = run.tradeoff(np.array([0.0, 1e-30, 0.5, 1.0]))
         assert np.all((0 <= values) & (values <= 1)) and values[-1] == 0
+    seen = dp.finite([0.5, 0.5, 0.0], [0.0, 0.5, 0.5]).compose(2)  # for certain, but one time in 4
+    assert seen.tradeoff(0.0) == 0.25
