@@ -18,7 +18,7 @@ import numpy as np
 from ..numerics import expm1_complex, gauss, log1p_complex, quotient
 from .cut import ANGLES, log_weights, most_weight
 from .law import EPS, Rule, Step
-from .sampled_gaussian import SampledGaussian, inverse_mixed_loss, mixed_loss
+from .sampled_gaussian import SampledGaussian, inverse_mixed_loss, log_share, mixed_loss
 
 LATE = 64.0  # above this height, in units of 1/a, the closed form of M is used
 STEEPEST, REACH = 80.0, 9.0  # times a threshold: the largest tilt, and where weights have fallen
@@ -174,37 +174,40 @@ class Symmetrised(SampledGaussian):
         return 32 * (sum(self._panels(c, band)[2:]) + 30)
 
     def _nodes(self, edges):
-        """Nodes u, their losses, and log of the mass of q there."""
+        """Nodes u, their losses, and log of the masses of q and of p there."""
         u, weight = gauss(edges)
-        return u, mixed_loss(u, self.rate), self.log_q(u) + np.log(weight)
+        loss, log_q = mixed_loss(u, self.rate), self.log_q(u) + np.log(weight)
+        # where the row was probably taken, log q and the loss nearly cancel
+        taken = np.log(weight * self.rate * self.sigma / sqrt(2 * pi)) - log_share(u, self.rate)
+        taken -= 0.5 * (self.sigma * u - 0.5 / self.sigma) ** 2
+        return u, loss, log_q, np.where(u > 1 - log(self.rate), taken, log_q + loss)
 
     @lru_cache(maxsize=4)  # noqa: B019
     def rule(self, c, band):
-        _, loss, log_q = self._nodes(self.edges(c, band))
-        log_q = log_q + log_weights(loss, self.tau, self.lower)[0]
+        _, loss, log_q, log_p = self._nodes(self.edges(c, band))
+        weight = log_weights(loss, self.tau, self.lower)[0]
         rest = [] if self.lower else [self.log_rest()]
         losses = np.concatenate([-loss, np.zeros(len(rest)), loss])
-        return Rule(losses, np.concatenate([log_q, rest, log_q + loss]), **self._left_out)
+        masses = np.concatenate([log_q + weight, rest, log_p + weight])
+        return Rule(losses, masses, **self._left_out)
 
     @cached_property
     def _left_out(self):
-        """The mass of p that does not count, and that of q less it."""
+        """The mass of p that does not count; that of q is the same."""
         if self.tau == inf and not self.lower:
             return {}
         whole = replace(self, tau=inf, lower=0.0)
         near = np.concatenate([whole.edges(0.0, 0.0), self.edges(0.0, 0.0)])
-        _, loss, log_q = self._nodes(np.unique(near))
-        out = np.exp(log_q + log_weights(loss, self.tau, self.lower)[1])
-        up = out * np.exp(loss)
+        _, loss, *log_masses = self._nodes(np.unique(near))
+        out = np.exp(np.array(log_masses) + log_weights(loss, self.tau, self.lower)[1])
         rest = exp(self.log_rest()) if self.lower else 0.0
-        gap = float(up @ np.expm1(-loss) + out @ np.expm1(loss))
-        return {"infinite": float((out + up).sum()) + rest, "gap": gap}
+        return {"infinite": float(out.sum()) + rest, "gap": 0.0}
 
     def fallings(self, c):
         """u > 0 is turned to u e^(i angle/(1 + bend u)), for -L to the conjugate of it, and the
-        phase shrinks. The side, from the end of the window up to it, is at most its length times
-        what is largest there. What loses nothing stays."""
-        u, _, log_q = self._nodes(self.edges(c, 0.0))
+        phase shrinks. A side, from an end of the window up to it, is at most its length times what
+        is largest there. What loses nothing stays."""
+        u, _, log_q, _ = self._nodes(self.edges(c, 0.0))
         turned = [self._turned(u, log_q, c, *way) for way in self._turns()]
         log_terms, phases, sides = map(np.array, zip(*turned, strict=True))
         terms = log_terms - self.cumulant(c)[0]
@@ -235,5 +238,9 @@ class Symmetrised(SampledGaussian):
         moved = (self.log_q(u) - self.log_q(t)).real + most_weight(loss[None], self)[0]
         moved += np.logaddexp((1 + c) * loss.real, -c * loss.real)
         longer = 0.5 * np.log1p((t * turn * bend / (1 + bend * t)) ** 2)
-        side = moved[-1] + self.log_q(t[-1]) + log(t[-1] * turn[-1])
+        # along a side Re l falls from the loss at its foot, all else grows
+        ends = [0, -1] if self.lower else [-1]
+        fall = mixed_loss(t[ends], self.rate) - loss.real[ends]
+        side = moved[ends] + max(1 + c, -c, 0.0) * fall + self.log_q(t[ends])
+        side = np.logaddexp.reduce(side + np.log(t[ends] * turn[ends]))
         return log_q + moved + longer, loss.imag, side
