@@ -14,8 +14,8 @@ in band i. So each has a line of its own (telescope). Other kinds of steps are f
 - Digits: J = a_i - a_(i+1) is summed by itself, and A_i - A_(i+1) = -A_i expm1(sum of log1p(-J/a)).
 """
 
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from dataclasses import replace
+from functools import lru_cache
 from itertools import groupby, pairwise, repeat
 from math import exp, expm1, inf, log, log1p, sqrt
 
@@ -31,26 +31,22 @@ from .tilts import TOLERANCE, Tilts
 
 NOTHING = -690.0  # the least log J/a
 NONE, LEAST = exp(NOTHING), 1e-170  # J/a of a kind that J says nothing of; of a band with a line
-MOST_ROWS = 400  # steps that differ, at most
-SMALL, APART, MOST = 0.1, 1.5, 512  # sigmas of rows: the least, ratio of two; how many rows
+MOST_ROWS, MOST_KINDS = 1000, 60  # steps that differ, and meshes for them, at most
+SMALL, APART, MOST = 0.1, 1.5, 128  # sigmas of rows: the least, ratio of two; how many rows
 # lines that are tried: an error that is enough, nodes with a pinch, and whether one for each band
 WAYS = (1e-11, 0, False), (1e-9, 0, True), (1e-6, PINCHED, False), (1.0, LESS, True)
 SEEN = 1e-9  # share of the tail above which a band that does not fall gets a pinch
 
 
-@dataclass(frozen=True)
 class Band(Step):
-    """All rounds of sampled Gaussian steps whose largest loss is in one band, as one step."""
+    """All rounds of sampled Gaussian steps whose largest loss is in one band, as one step.
 
-    parts: tuple
-    tau: float
-    lower: float
+    ``cuts`` has (rounds of each row, a_i, a_(i+1), J) of each kind."""
 
-    @cached_property
-    def cuts(self):
-        """(rounds of each row, a_i, a_(i+1), J) of each kind of step."""
-        ends = (self.tau, 0.0), (self.lower, 0.0), (self.tau, self.lower)
-        return [(k * step.times, *(cut(step, *pair) for pair in ends)) for step, k in self.parts]
+    def __init__(self, cuts):
+        self.cuts = cuts
+
+    rounds = property(lambda self: int(sum(k.sum() for k, *_ in self.cuts)))
 
     @lru_cache(maxsize=4)  # noqa: B019
     def _shares(self, c):
@@ -60,8 +56,6 @@ class Band(Step):
             (np.exp(np.clip(part - one, NOTHING, -EPS)), slip + other + 4 * EPS)
             for one, slip, part, other in found
         ]
-
-    rounds = property(lambda self: sum(k * step.rounds for step, k in self.parts))
 
     def tilt_limit(self):
         return min(one.tilt_limit() for _, *cuts in self.cuts for one in cuts)
@@ -157,8 +151,13 @@ class Bands:
         ends = [inf, max(tops)]
         while ends[-1] > RATIO * min(least):
             ends.append(ends[-1] / RATIO)
-        bands = [Band(kinds, *pair) for pair in pairwise(ends)]
-        rest = tuple((cut(step, ends[-1], 0.0), k) for step, k in kinds)
+        chains = [[cut(step, tau, 0.0) for tau in ends] for step, _ in kinds]
+        bands = []
+        for n, pair in enumerate(pairwise(ends)):
+            found = zip(kinds, chains, strict=True)
+            cuts = [(k * x.times, *chain[n : n + 2], cut(x, *pair)) for (x, k), chain in found]
+            bands.append(Band(cuts))
+        rest = tuple((chain[-1], k) for chain, (_, k) in zip(chains, kinds, strict=True))
         self.tilts = [Tilts(((band, 1), *others), 1) for band in bands]
         self.tilts.append(Tilts((*rest, *others), 1))
 
@@ -200,13 +199,15 @@ class Bands:
         return SumOfLines(lines, rest) if lines else None
 
 
-@lru_cache(maxsize=8)
-def bands_of(parts):
-    """Those of a composition, or None if it has no step that can be sorted by its losses, or so
-    many rows that their tables would fill the memory."""
+bands_of = lru_cache(maxsize=8)(Bands)
+
+
+def has_bands(parts):
+    """Whether a composition has steps that can be sorted by their losses, and not so many that
+    their tables would fill the memory."""
     kinds = [step for step, _ in parts if _sorts(step)]
-    served = 0 < sum(len(step.times) for step in kinds) <= MOST_ROWS
-    return Bands(parts) if served and min(step.sigma for step in kinds) >= SMALL else None
+    served = 0 < len(kinds) <= MOST_KINDS and sum(len(x.times) for x in kinds) <= MOST_ROWS
+    return served and min(step.sigma for step in kinds) >= SMALL
 
 
 def gathered(parts):
@@ -230,12 +231,12 @@ def gathered(parts):
 def tail_near(tilts, start, log_tail=None):
     """The line near a saddle point, or None; where its error is seen, a line for each band; then
     both with a pinch. With ``log_tail`` the place is only a first guess."""
-    bands = bands_of(tilts.parts) if tilts.side > 0 else None
     best, error, place = None, inf, start[1]
-    for enough, nodes, each in WAYS if bands else WAYS[2:3]:
-        if bands and each and log_tail is not None:
+    for enough, nodes, each in WAYS if tilts.side > 0 and has_bands(tilts.parts) else WAYS[2:3]:
+        bands = bands_of(tilts.parts) if each else None
+        if bands and log_tail is not None:
             place, log_tail = bands.place(place, log_tail), None
-        found = bands.lines(place, nodes) if bands and each else line(tilts, start, nodes)
+        found = bands.lines(place, nodes) if bands else line(tilts, start, nodes)
         off = found.error(place) if found else inf
         if off < error:
             best, error = found, off

@@ -23,6 +23,7 @@ from .sampled_gaussian import SampledGaussian
 WIDTH, RATIO, LARGEST = 0.12, 4.0, 0.5  # of a threshold; of two neighbours; the first at most
 REAL = 0.05  # spacing of u where y = 0
 ANGLES = np.array([0.74, 0.6, 0.48, 0.37, 0.27, 0.18, 0.1, 0.04])[:, None]
+KEPT = 32  # tables of as many cuts are kept: of one kind of steps, all
 LEFT_OUT, EMPTY = 75.0, 200.0  # -log of the terms that a line leaves out; of as good as nothing
 
 
@@ -115,7 +116,8 @@ class Cut(SampledGaussian):
         inside = x[(terms > top - LEFT_OUT).any(axis=0)]
         return inside[0], inside[-1]
 
-    @cached_property
+    @property
+    @lru_cache(maxsize=KEPT)  # noqa: B019
     def _coarse(self):
         return self._mesh(self._real_spacing(0.0))
 
@@ -133,7 +135,8 @@ class Cut(SampledGaussian):
     def _lift(self, _x):
         return self._lifted
 
-    @cached_property
+    @property
+    @lru_cache(maxsize=KEPT)  # noqa: B019
     def _lifted(self):
         """As for whole steps, with the bounds on the weight."""
         x = self._coarse[0]
@@ -149,7 +152,8 @@ class Cut(SampledGaussian):
         x, loss, log_p = self._nodes(self._window(c), self._spacing(c, band))
         return Rule(loss, log_p + self._log_weights(x)[0])
 
-    @cached_property
+    @property
+    @lru_cache(maxsize=KEPT)  # noqa: B019
     def _still(self):
         _, loss, log_p, weight, left = self._mesh(self._limit[1])
         out = np.exp(log_p + left)

@@ -163,11 +163,8 @@ class Step:
         top = terms.max(axis=1)
         weights = np.exp(terms - top[:, None])
         mass = ratios @ weights.T + UNDERFLOW
-        weights *= loss
-        mean = ratios @ weights.T / mass
-        weights *= loss
-        variance = np.maximum(ratios @ weights.T / mass - mean**2, 0.0)
-        return np.array([front + top + np.log(mass), mean, variance])
+        mean, square = ((ratios * loss**n) @ weights.T / mass for n in (1, 2))
+        return np.array([front + top + np.log(mass), mean, np.maximum(square - mean**2, 0.0)])
 
     def mean(self):
         """E L = E[exp(-L) - 1 + L] + (the mass of q where p has none): positive terms only."""

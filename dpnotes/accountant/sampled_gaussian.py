@@ -194,7 +194,7 @@ class SampledGaussian(Step):
         """log of the weight of an outcome."""
         return 0.0
 
-    @lru_cache(maxsize=2)  # noqa: B019
+    @lru_cache(maxsize=4)  # noqa: B019
     def _log_size(self, c):
         """A function of y, > 0 where the phase shrinks: for each row bounds on log N(d) / M(c) at
         all angles, by sums on the mesh of ``_real_spacing``. And one of a height: the largest
