@@ -38,7 +38,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 
 import kernels
 from checks import guards, licences
-from pages.notebook import is_executed
+from pages.notebook import is_executed, tags_of
 from run import offline, runtime
 from surroundings import ROOT
 
@@ -166,6 +166,9 @@ def execute_pages(paths, cache_path):
 async def execute_page(cache, key, cores):
     """Execute one notebook of the cache's list, when a core is free."""
     page = cache.get_project_notebook(key)
+    for cell in page.nb.cells:  # as Sphinx will read them: the cache compares them
+        if "tags" not in cell.metadata and (tags := tags_of(cell.source)):
+            cell.metadata["tags"] = tags
     async with cores:
         manager = kernels.manager(AsyncKernelManager, kernel_name="python3")
         folder = {"metadata": {"path": str(Path(page.uri).parent)}}

@@ -14,7 +14,6 @@ from .files import plain, write
 
 PICTURES = "by-hand/pictures"  # in the folder of results
 MACROS = Path(__file__).resolve().parents[2] / "site" / "pages" / "macros.json"
-MARKS = ("### BEGIN SOLUTION", "### END SOLUTION")
 PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src file: 'self';
@@ -127,10 +126,7 @@ def outdated(q, result):
 
 def model_answer(q):
     """A question's rubric and the master's answer as HTML."""
-    text = f"{q.rubric}\n\n{q.answer}"
-    for mark in MARKS:
-        text = text.replace(mark, "")
-    return rendering.markdown(text)
+    return rendering.markdown(f"{q.rubric}\n\n{q.answer}")
 
 
 def script_data(value):

@@ -52,6 +52,9 @@ def grading(cell):
 def complete(cell, index):
     """The metadata line of a master says id and points; the cell's kind says the rest."""
     cell.id = grading(cell).get("grade_id", f"cell-{index}")
+    for part in ("SOLUTION", "HIDDEN TESTS"):  # what has no end goes to the end of the cell
+        if cell.source.count(f"### BEGIN {part}") > cell.source.count(f"### END {part}"):
+            cell.source += f"\n### END {part}"
     if "nbgrader" in cell.metadata:
         short = cell.metadata.nbgrader
         test = cell.cell_type == "code" and "points" in short
@@ -96,7 +99,7 @@ def question(cell, stripped, names):
     manual, name = cell.cell_type == "markdown", data.grade_id.removeprefix("test-")
     found = Question(name, data.points, manual, stripped.source)
     if found.manual:
-        found.answer = cell.source
+        found.answer = solution(cell.source)
     else:
         found.hidden = "".join(HIDDEN.findall(cell.source))
         found.uses = used(cell.source) & names

@@ -174,22 +174,20 @@ class Symmetrised(SampledGaussian):
         return 32 * (sum(self._panels(c, band)[2:]) + 30)
 
     def _nodes(self, edges):
-        """Nodes u, their losses, and log of the masses of q and of p there."""
+        """Nodes u, their losses, and log of the masses of q and of the mixture there. Where the row
+        was probably taken, log q and the loss nearly cancel."""
         u, weight = gauss(edges)
         loss, log_q = mixed_loss(u, self.rate), self.log_q(u) + np.log(weight)
-        # where the row was probably taken, log q and the loss nearly cancel
-        taken = np.log(weight * self.rate * self.sigma / sqrt(2 * pi)) - log_share(u, self.rate)
-        taken -= 0.5 * (self.sigma * u - 0.5 / self.sigma) ** 2
+        taken = self.log_q(-u) + np.log(weight) + log(self.rate) - log_share(u, self.rate)
         return u, loss, log_q, np.where(u > 1 - log(self.rate), taken, log_q + loss)
 
     @lru_cache(maxsize=4)  # noqa: B019
     def rule(self, c, band):
-        _, loss, log_q, log_p = self._nodes(self.edges(c, band))
-        weight = log_weights(loss, self.tau, self.lower)[0]
+        _, loss, *both = self._nodes(self.edges(c, band))
+        log_q, log_p = both + log_weights(loss, self.tau, self.lower)[0]
         rest = [] if self.lower else [self.log_rest()]
         losses = np.concatenate([-loss, np.zeros(len(rest)), loss])
-        masses = np.concatenate([log_q + weight, rest, log_p + weight])
-        return Rule(losses, masses, **self._left_out)
+        return Rule(losses, np.concatenate([log_q, rest, log_p]), **self._left_out)
 
     @cached_property
     def _left_out(self):
@@ -198,8 +196,8 @@ class Symmetrised(SampledGaussian):
             return {}
         whole = replace(self, tau=inf, lower=0.0)
         near = np.concatenate([whole.edges(0.0, 0.0), self.edges(0.0, 0.0)])
-        _, loss, *log_masses = self._nodes(np.unique(near))
-        out = np.exp(np.array(log_masses) + log_weights(loss, self.tau, self.lower)[1])
+        _, loss, *both = self._nodes(np.unique(near))
+        out = np.exp(both + log_weights(loss, self.tau, self.lower)[1])
         rest = exp(self.log_rest()) if self.lower else 0.0
         return {"infinite": float(out.sum()) + rest, "gap": 0.0}
 
@@ -241,6 +239,6 @@ class Symmetrised(SampledGaussian):
         # along a side Re l falls from the loss at its foot, all else grows
         ends = [0, -1] if self.lower else [-1]
         fall = mixed_loss(t[ends], self.rate) - loss.real[ends]
-        side = moved[ends] + max(1 + c, -c, 0.0) * fall + self.log_q(t[ends])
+        side = moved[ends] + max(1 + c, -c) * fall + self.log_q(t[ends])
         side = np.logaddexp.reduce(side + np.log(t[ends] * turn[ends]))
         return log_q + moved + longer, loss.imag, side

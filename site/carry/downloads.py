@@ -12,8 +12,14 @@ from pathlib import Path
 import jupytext
 import nbformat
 
-from pages.notebook import is_executed, macros
+from pages.notebook import is_executed, macros, written_out
 from run import runtime
+
+SOLUTION = re.compile(
+    r"^```\{solution\} (\S+)\n(.*?)(?=\n```\{exercise|\n\([\w-]+\)=\n|\n## |\Z)", re.M | re.S
+)
+PROOF = re.compile(r"^((:{3,})\{dropdown\} Proof(?:(?!\\square).)*?)\n(?=\2$)", re.M | re.S)
+GATED = r"```{solution-start} \1\n:class: dropdown\n\2\n```{solution-end}\n```\n"
 
 
 def tex_commands():
@@ -32,8 +38,9 @@ def without_widgets(text):
 
 
 def as_notebook(text):
-    """A page's text as a notebook, without widgets; solutions fold in JupyterLab too."""
-    text = re.sub(r"(\{solution-start\} .*\n)", r"\1:class: dropdown\n", text)
+    """A page's text as a notebook, without widgets; what the site adds to folds is written out."""
+    text = SOLUTION.sub(GATED, written_out(text))
+    text = PROOF.sub(r"\1\n$\\square$\n", text)
     notebook = jupytext.reads(without_widgets(text), fmt="md:myst")
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number}"  # jupytext draws them at random

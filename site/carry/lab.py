@@ -18,10 +18,11 @@ import yaml
 from pybtex.database import parse_file
 
 from carry.downloads import as_notebook
-from pages.notebook import is_executed, macros
+from pages.notebook import is_executed, macros, written_out
 from surroundings import ROOT
 
 ROLE = re.compile(r"\{(cite:p|cite:t|doc|prf:ref|ref|glue:text)\}`([^`]+)`")
+LABEL = re.compile(r"^:label: (\S+)", re.M)
 QUIET = (
     "--LabApp.news_url=",
     "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
@@ -53,7 +54,7 @@ class Book:
         self.home = {
             label: page.stem
             for page in self.pages
-            for label in re.findall(r"^:label: (\S+)", page.read_text(encoding="utf-8"), re.M)
+            for label in LABEL.findall(written_out(page.read_text(encoding="utf-8")))
         }
 
     def put_in_words(self, page, text):

@@ -41,7 +41,9 @@ def claims():
     for file in sorted((ROOT / "ledger").glob("*.yml")):
         if file.stem != "sources":
             for entry in yaml.safe_load(file.read_text(encoding="utf8")):
-                entries.append({"chapter": file.stem, "page": file.stem, "printed": "ok", **entry})
+                (name, statement), *more = entry.items()
+                known = {"chapter": file.stem, "page": file.stem, "printed": "ok", **dict(more)}
+                entries.append({"id": name, "statement": statement, **known})
     order = chapters()
     return sorted(entries, key=lambda c: order.index(c["chapter"]) if c["chapter"] in order else 99)
 

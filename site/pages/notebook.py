@@ -8,12 +8,44 @@ import yaml
 from docutils import nodes
 
 HERE = Path(__file__).resolve().parent
+CELL = re.compile(r"^\n?(```\{code-cell\}.*\n)(?!:|---\n)((?:(?!```).*\n)*)", re.M)
+CLAIM = re.compile(
+    r"^\n?((:{3,})\{prf:\w+\}.*\n)(?!:label:)((?:(?!\2$).*\n)*?.*\{source\}`([\w.-]+))", re.M
+)
+EXERCISE = re.compile(
+    r"^\n?(```\{exercise\}[^\n]*\n)(?!:)(.*?^```\{solution\} (\S+)$)", re.M | re.S
+)
 
 
 def macros():
     """The book's TeX commands: {name: body}."""
     groups = json.loads((HERE / "macros.json").read_text(encoding="utf-8"))
     return {name: body for group in groups.values() for name, body in group.items()}
+
+
+def tags_of(code):
+    """The code of a figure folds, and a cell is hidden that glues numbers into the text."""
+    if "glue(" in code:
+        return ["remove-input", "remove-output"]
+    return ["hide-input"] if "plotting.show(" in code else []
+
+
+def written_out(text):
+    """A page's text with the options that follow from it.
+
+    Cells get tags, a claim the label of its source, an exercise the one that its solution names.
+    Each option takes the place of the empty line before: lines keep their numbers.
+    """
+
+    def tagged(cell):
+        tags = ", ".join(tags_of(cell[2]))
+        return f"{cell[1]}:tags: [{tags}]\n{cell[2]}" if tags else cell[0]
+
+    def labelled(claim):
+        return f"{claim[1]}:label: {claim[4].lower()}\n{claim[3]}"
+
+    text = EXERCISE.sub(r"\1:label: \3\n\2", text)
+    return CLAIM.sub(labelled, CELL.sub(tagged, text))
 
 
 def is_executed(source):

@@ -116,7 +116,7 @@ def test_points_add_up(read, name):
         assert f"**{q.id} ({q.points} points" in text
         if q.manual:
             shares = re.findall(r"(\d+) points?:", q.rubric)
-            assert sum(map(int, shares)) == q.points and "BEGIN SOLUTION" in q.answer
+            assert sum(map(int, shares)) == q.points and len(q.answer.split()) > 20
 
 
 @pytest.mark.parametrize("path", PATHS, ids=NAMES)

@@ -428,6 +428,16 @@ def test_a_schedule_of_14100_steps_is_sharp_and_small():
     holds(most < 2e8, "200 MB")
 
 
+def test_little_noise_on_a_sample_shows_whether_the_row_was_taken():
+    """Else a round loses log(1 - r), or under substitution nothing; but for e^-300 of it."""
+    sigma, rate, alpha = 2.0**-6, 2.0**-20, 1 + np.array([6, 8, 12, 24]) / 1024
+    c, step = alpha - 1, dp.gaussian(sigma)
+    taken = rate**alpha * np.exp(c * alpha / (2 * sigma**2))
+    not_taken = np.expm1(alpha * np.log1p(-rate)), -rate  # less 1
+    for sample, rest in zip((dp.subsample, dp.subsample_substitution), not_taken, strict=True):
+        equal(sample(step, rate).renyi(alpha) * c, np.log1p(taken + rest), rtol=2e-14)
+
+
 def test_sampling_substitutes_amplify():
     step = dp.gaussian(1.0)
     curves = [dp.subsample_substitution(step, rate).delta(EPSILONS) for rate in (0.01, 0.3, 1.0)]

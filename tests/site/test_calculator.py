@@ -261,7 +261,7 @@ def test_results_are_accessible_in_both_modes_and_fit_a_phone(python, looks):
 def test_each_row_links_to_a_block_of_the_book():
     for found in calculator.answers(query_of(ASKED[0]))["rows"]:
         page = (ROOT / "chapters" / f"{found['page']}.md").read_text(encoding="utf8")
-        assert f":label: {found['claim'].lower()}\n" in page, found
+        assert f"{{source}}`{found['claim']}" in page, found
 
 
 def test_without_python_the_page_says_where_to_ask(form):

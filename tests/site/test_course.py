@@ -220,7 +220,7 @@ def test_the_first_use_of_a_word_explains_itself_from_another_page(tab):
 def test_each_exercise_has_a_hint_before_its_solution():
     for name in [*NUMBERED, "chapters/more-tails", "chapters/jumps"]:
         text = source(name)
-        kinds = re.findall(r"\{exercise-start\}|\{exercise\}|\{solution-start\}|\} Hint\n", text)
+        kinds = re.findall(r"\{exercise-start\}|\{exercise\}|\{solution\}|\} Hint\n", text)
         bare = ["hint" if "Hint" in kind else kind[1:4] for kind in kinds]
         assert bare == ["exe", "hint", "sol"] * (len(bare) // 3), name
 

@@ -29,7 +29,6 @@ FAULTS = [
     (lint.unknown_tags, cell("x = 1", options="---\ntags:\n  - hide-input\n  - wrong\n---\n")),
     (lint.unlabelled_claims, ":::{prf:theorem} A claim\nIt holds.\n:::\n"),
     (lint.strange_labels, ":::{prf:theorem} A claim\n:label: t-999\nIt holds.\n:::\n"),
-    (lint.notation, ":::{dropdown} Proof\nIt is so.\n:::\n"),
     (lint.notation, r"$\log p$"),
     (lint.notation, "two data sets"),
     (lint.notation, r"$(\alpha, \eps)$-RDP"),
