@@ -195,6 +195,9 @@ class Unique:
     def __deepcopy__(self, memo):
         return self
 
+    def __getstate__(self):
+        raise TypeError("what spends a budget is not pickled: a copy would spend the budget again")
+
 
 def instance(name: str, value: Any, kind: Any, words: str | None = None) -> Any:
     """An object of a class; `words` say what that is."""

@@ -166,13 +166,13 @@ class Direction:
         if asked.any():
             found[:, asked] = share_lines(delta[asked], self._epsilons)[:2]
             found[1, asked] = np.minimum(found[1, asked], most)
-        if self.top < inf and self.surely_infinite == self.infinite:  # no noise was cut off
+        if self.top < inf and self.surely_infinite == self.infinite < 1:  # no noise was cut off
             share = np.exp(np.log(np.maximum(rest + room, 0.0)) - self.log_top_chance)
             share = np.where(delta == 0, 0.0, np.minimum(share, 1.0))
             found[0] = np.maximum(found[0], self.low_top + np.log1p(-share) * (1 + 1e-9))
         elif self.infinite == 0:
             found[0, at_top] = inf
-        found[1, at_top & (room > 0)] = inf  # delta may be less than that chance
+        found[1, at_top & (room > 0) & (delta < 1)] = inf  # delta may be less than that chance
         return np.maximum(found, np.maximum(found[0], 0.0))
 
     def _epsilons(self, delta, middle):

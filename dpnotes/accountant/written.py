@@ -136,7 +136,7 @@ def is_short(parts):
         return False
     few = max(map(max, sizes)) <= MOST_OF_ONE
     one = len(sizes) == 1 and sizes[0][0] == 1
-    return one or (few and prod(comb(k + n - 1, n - 1) for k, n in sizes) <= MOST)
+    return one or (few and prod(comb(k + n - 1, k) for k, n in sizes) <= MOST)
 
 
 class Sums:

@@ -11,6 +11,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+from .. import __version__
 from .questions import answers
 from .runs import ASKED, MECHANISMS
 
@@ -80,6 +81,7 @@ def _parser():
         prog=RUN, description=ABOUT, epilog=WORDS, allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
+    parser.add_argument("--version", action="version", version=f"dpnotes {__version__}")
     parser.add_argument("question", choices=NAMES, metavar="question", help=", ".join(NAMES))
     which = parser.add_argument_group("the mechanism, one of these")
     for name, known in MECHANISMS.items():

@@ -14,7 +14,7 @@ from ..accountant import finite, gaussian
 from ..chapters import composition
 from ..chapters.gaussian import CLASSICAL_LIMIT, sigma_classical
 from ..chapters.renyi_dp import (
-    ORDERS, rdp_to_dp, rdp_to_dp_improved, rdp_to_dp_optimal, subsampled_gaussian, zcdp_to_dp,
+    ORDERS, rdp_to_dp, rdp_to_dp_improved, rdp_to_dp_optimal, sampled_curve, zcdp_to_dp,
 )  # fmt: skip
 from ..chapters.subsampling import amplification, minibatch_epsilon, subsampled_dominating_pair
 from .runs import epsilon_interval, total
@@ -169,7 +169,7 @@ def moments(case):
     if not all(_is_gaussian(part) for part in case.parts):
         raise NotApplicable("for Gaussian steps")
     spent = sum(
-        p.steps * subsampled_gaussian(p.parameter, p.rate, WHOLE_ORDERS) for p in case.parts
+        p.steps * sampled_curve(WHOLE_ORDERS / (2 * p.parameter**2), p.rate) for p in case.parts
     )
     return np.min(rdp_to_dp(WHOLE_ORDERS, spent, case.delta))
 

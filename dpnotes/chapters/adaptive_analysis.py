@@ -139,8 +139,8 @@ class Thresholdout(Unique):
     With Laplace noises G, H, Z of scales 2s, 4s, s, s = `scale`: if |holdout - training| exceeds
     `threshold` + G + H, the answer is holdout + Z, uses up one of `budget` and redraws G; else it
     is the training value. With the budget gone it is NaN. On m holdout rows a run is
-    2 budget/(scale m)-DP (adaptive-analysis-thresholdout). Keeps `repetitions` runs at once; `left`
-    is their budgets. Threads that ask are answered one after the other.
+    2 budget/(scale m)-DP (adaptive-analysis-thresholdout). Keeps `repetitions` runs at once.
+    Threads that ask are answered one after the other.
 
     >>> oracle = adaptive_analysis.Thresholdout(0.1, 0.01, budget=1, rng=np.random.default_rng(1))
     >>> oracle.answer([[0.5, 0.9, 0.5]], [[0.5, 0.5, 0.5]]).round(2)
@@ -162,9 +162,10 @@ class Thresholdout(Unique):
         self._rng, self._lock = rng, Lock()
         self._shift = rng.laplace(0.0, 2 * scale, repetitions)
 
-    threshold = property(lambda self: self._threshold)
-    scale = property(lambda self: self._scale)
-    left = property(lambda self: self._left.copy())
+    @property
+    def left(self) -> Array:
+        """What is left of the budget of each run."""
+        return self._left.copy()
 
     @checked
     def answer(self, training: Real, holdout: Real) -> Array:

@@ -151,7 +151,8 @@ def renyi_orders():
     order = np.unique(np.round(np.geomspace(2, 200, 45)).astype(int))
     delta, limit = 1e-5, (0, 3)
     step = dp.subsample(dp.gaussian(4.0), 0.01)
-    spent = steps[:, None] * renyi_dp.subsampled_gaussian(4.0, 0.01, order)
+    curve = renyi_dp.sampled_curve(dp.gaussian(4.0).renyi(np.arange(2, 201)), 0.01)
+    spent = steps[:, None] * curve[order - 2]
     classic = dp.rdp_to_dp(order, spent, delta)
     improved = dp.rdp_to_dp_improved(order, spent, delta)
     exact = np.array([step.compose(int(k)).epsilon(delta) for k in steps])

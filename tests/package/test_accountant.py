@@ -204,7 +204,10 @@ def test_infinite_losses_stay():
     equal(run.delta(200.0), chance, rtol=1e-12)
     holds(run.epsilon(chance * (1 - 1e-9)) == math.inf, "no epsilon for less")
     holds(run.epsilon(chance * (1 + 1e-6)) < 200, "an epsilon for more")
-    holds(dp.finite([1.0, 0.0], [0.0, 1.0]).delta(5.0) == 1.0, "disjoint laws")
+    everything = dp.finite([1.0, 0.0], [0.0, 1.0])  # is published: disjoint laws
+    for run in (everything, everything.compose(3), everything + dp.gaussian(1.0)):
+        equal([run.delta(5.0), *run.epsilon([0.0, 0.5, 1.0])], [1.0, math.inf, math.inf, 0.0])
+        equal([run.renyi(2.0), run.tradeoff(0.3)], [math.inf, 0.0])
 
 
 # ---------------------------------------------------------------- closed forms

@@ -351,8 +351,8 @@ def test_faults_are_seen(monkeypatch):
 def test_what_a_guarantee_rests_on_cannot_be_changed_afterwards():
     plan = release.weights_plan(5, 3, 2, epsilon=1.0)
     systems = (
-        (adaptive.Thresholdout(0.1, 0.1, 3, rng=RNG), ("threshold", "scale", "left")),
-        (release.MultiplicativeWeights([3, 0, 2], plan, rng=RNG), ("plan", "updates", "weights")),
+        (adaptive.Thresholdout(0.1, 0.1, 3, rng=RNG), ("left",)),
+        (release.MultiplicativeWeights([3, 0, 2], plan, rng=RNG), ("updates", "weights")),
         (stopping.Filter(1.0, 1e-6), ("order", "spent", "left")),
         (stopping.GaussianFilter(1.0, 1e-6), ("spent", "left")),
     )

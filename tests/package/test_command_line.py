@@ -286,6 +286,9 @@ def test_help_teaches(capsys):
     for line in examples:
         query, _, _ = command_line.read(line.split())
         assert query["parts"]
+    with pytest.raises(SystemExit):
+        command_line.main(["--version"])
+    assert capsys.readouterr().out == f"dpnotes {dp.__version__}\n"
 
 
 WHOLE_STEPS = "X-subsampled-pair T-19-minibatch"  # for sampled steps only

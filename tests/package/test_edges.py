@@ -53,8 +53,8 @@ VALUES = [  # a call, and what it gives
     (lambda: dp.rdp_to_dp_improved(2.0, 0.0, 0.9), 0.0),
     (lambda: dp.rdp_to_dp_optimal(2.0, [0.0, 0.01][1], 0.9), 0.0),
     (lambda: dp.rdp_to_dp_optimal(2.0, 0.0, 1e-6), 0.0),
-    (lambda: renyi_dp.subsampled_gaussian(1.3, 1.0, [2, 3]), [1 / 1.3**2, 1.5 / 1.3**2]),
-    (lambda: renyi_dp.subsampled_gaussian(1.3, 0.0, [2, 3]), [0.0, 0.0]),
+    (lambda: renyi_dp.sampled_curve([0.5, 0.7], 1.0), [0.5, 0.7]),
+    (lambda: renyi_dp.sampled_curve([0.5, 0.7], 0.0), [0.0, 0.0]),
     (lambda: subsampling.minibatch_epsilon(1000.0, 0.1, 1.0, 1e-5), INF),  # and no warning
     (lambda: subsampling.substitution_pair(699.0, 1.0)[0].sum(), 1.0),
     (lambda: np.log(np.divide(*subsampling.substitution_pair(500.0, 1.0)))[:2], [500.0, -500.0]),
@@ -125,7 +125,6 @@ REFUSED = [  # a call, and how its error begins
     (lambda: dp.randomized_response_mechanism([0, 2], rng=rng()), "bits must hold"),
     (lambda: dp.randomized_response_estimate([0.5]), "answers must hold"),
     (lambda: dp.discrete_laplace_mechanism(1.5, rng=rng()), "value must be"),
-    (lambda: renyi_dp.subsampled_gaussian(1e3, 1e-3, 1e6 + 1), "alpha must be a whole number"),
     *((lambda d=d: subsampling.poisson_subsample_law(never, d, 0.5), "data must be a list of rows")
       for d in ("four", {1, 2}, 3, None, np.array(3), iter([1]))),
     *((lambda e=e: stopping.negative_binomial_runs(e, 0.5), "eta must be")

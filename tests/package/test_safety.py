@@ -14,6 +14,7 @@ import pytest
 from mpmath import mp
 
 import dpnotes as dp
+from dpnotes.chapters import adaptive_analysis, erm
 from evidence import at_most, holds
 
 WIDE, MOST = 1e-6, 1e300  # wider intervals are not compared; instead of infinity
@@ -244,3 +245,11 @@ def test_copies():
         run.epsilon(1e-6)
         for same in (pickle.loads(pickle.dumps(run)), copy.copy(run), copy.deepcopy(run)):
             assert repr(same) == repr(run) and same.epsilon(1e-6) == run.epsilon(1e-6)
+    for loss in (erm.logistic_loss, erm.huber_loss, erm.distance_loss):
+        assert pickle.loads(pickle.dumps(loss)) is loss
+    public = {"epsilon": 1.0, "regularization": 0.1, "rng": np.random.default_rng(1)}
+    fit = erm.output_perturbation([[1, 0], [0, 1]] * 50, [1, -1] * 50, **public)
+    assert pickle.loads(pickle.dumps(fit)).delta_at(0.5) == fit.delta_at(0.5) > 0.28
+    oracle = adaptive_analysis.Thresholdout(0.1, 0.1, 3, rng=public["rng"])
+    with pytest.raises(TypeError, match="spend the budget again"):
+        pickle.dumps(oracle)

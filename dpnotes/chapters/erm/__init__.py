@@ -2,13 +2,12 @@
 
 from .experiments import bench_results, held_out, line_up, public_options, regrets
 from .fits import (
-    PrivateFit, best_regularization, noisy_gradient_descent,
-    objective_perturbation, objective_perturbation_delta, output_perturbation, output_sensitivity,
-    spherical_laplace,
+    PrivateFit, best_regularization, noisy_gradient_descent, objective_perturbation,
+    objective_perturbation_delta, output_perturbation, output_sensitivity, spherical_laplace,
 )  # fmt: skip
 from .losses import (
     RowLoss, distance_loss, hinge_loss, huber_loss, invert_model, logistic_loss, optimum_radius,
-    risk_minimum, squared_loss, svm_minimum, zero_one_loss,
+    risk_minimum, squared_loss, svm_minimum,
 )  # fmt: skip
 from .optima import geometric_median
 
@@ -18,5 +17,5 @@ __all__ = [
     "logistic_loss", "noisy_gradient_descent", "objective_perturbation",
     "objective_perturbation_delta", "optimum_radius", "output_perturbation",
     "output_sensitivity", "public_options", "regrets", "risk_minimum", "spherical_laplace",
-    "squared_loss", "svm_minimum", "zero_one_loss",
+    "squared_loss", "svm_minimum",
 ]  # fmt: skip

@@ -4,21 +4,24 @@ Imported by the page and by bench/erm.py, not by `dpnotes` itself.
 """
 
 import csv
+from collections.abc import Callable, Iterable, Sequence
 from importlib.resources import files
 from math import ceil
 
 import numpy as np
 
 from ...numerics import matrix_product
+from ...checks import Array
 from ..gaussian import gaussian_sigma
 from .fits import (
-    best_regularization, noisy_gradient_descent, output_sensitivity,
-    spherical_laplace,
+    PrivateFit, best_regularization, noisy_gradient_descent, output_sensitivity, spherical_laplace,
 )  # fmt: skip
-from .losses import distance_loss, logistic_loss, risk_minimum
+from .losses import RowLoss, distance_loss, logistic_loss, risk_minimum
 
 
-def public_options(fit, n, dimension, *, epsilon, delta=0.0):
+def public_options(
+    fit: Callable[..., PrivateFit], n: int, dimension: int, *, epsilon: float, delta: float = 0.0
+) -> dict[str, float]:
     """What else `fit` takes, from public numbers alone: the ridge, or the steps, for radius 1.
 
     After n^2/(4 d sigma^2) steps the noise rules the proved regret (X-noisy-gradient-descent).
@@ -33,7 +36,10 @@ def public_options(fit, n, dimension, *, epsilon, delta=0.0):
     return public | {"regularization": best_regularization(n, dimension, **public)}
 
 
-def held_out(fit, x, y, *, loss, epsilon, delta=0.0, splits=20, rng):
+def held_out(
+    fit: Callable[..., PrivateFit], x: Array, y: Array, *, loss: RowLoss, epsilon: float,
+    delta: float = 0.0, splits: int = 20, rng: np.random.Generator,
+) -> Array:  # fmt: skip
     """Accuracy on a quarter of the rows that a fit to the others has not seen, for each split.
 
     x (n, d), y (n,) of -1 and 1. `distance_loss` gets the points y x.
@@ -55,7 +61,10 @@ def held_out(fit, x, y, *, loss, epsilon, delta=0.0, splits=20, rng):
     return right
 
 
-def regrets(fit, x, y, sizes, *, epsilon, runs=8_000, rng):
+def regrets(
+    fit: Callable[..., PrivateFit], x: Array, y: Array, sizes: Iterable[int], *, epsilon: float,
+    runs: int = 8_000, rng: np.random.Generator,
+) -> list[float]:  # fmt: skip
     """Mean regret J(theta) - J(theta*) of logistic fits to n of the rows, for each n in `sizes`.
 
     J is the ridged risk with the ridge that `fit` uses; about runs/n fits, at least 25.
@@ -77,7 +86,10 @@ def regrets(fit, x, y, sizes, *, epsilon, runs=8_000, rng):
     return means
 
 
-def line_up(x, y, candidates, epsilons, *, regularization, trials=400, rng):
+def line_up(
+    x: Array, y: Array, candidates: Sequence[int], epsilons: Iterable[float], *,
+    regularization: float, trials: int = 400, rng: np.random.Generator,
+) -> list[float]:  # fmt: skip
     """How often the nearest optimum names the one of `candidates` who is in the data.
 
     The rows outside of `candidates` are known, one candidate was added, and the optimum was
@@ -100,13 +112,13 @@ def line_up(x, y, candidates, epsilons, *, regularization, trials=400, rng):
     return rates
 
 
-def bench_results():
+def bench_results() -> dict[tuple[str, str], dict[float, tuple[float, float]]]:
     """What bench/erm.py measured: (data, fit) -> epsilon -> (mean accuracy, its standard error).
 
     >>> erm.bench_results()["voters", "diffprivlib"][1.0]
     (0.8101, 0.0042)
     """
-    results: dict[tuple, dict] = {}
+    results: dict[tuple[str, str], dict[float, tuple[float, float]]] = {}
     with files(__package__).joinpath("bench.csv").open(encoding="utf8") as file:
         for data, fit, *numbers in list(csv.reader(file))[1:]:
             epsilon, mean, error = map(float, numbers)

@@ -16,6 +16,7 @@ from typing import Annotated
 
 import numpy as np
 
+from ...accountant import randomized_response
 from ...numerics import optimize
 from ...checks import (
     Anything, Array, BelowOneNumber, Count, Generator, Many, Nonnegative, OpenProbabilityNumber,
@@ -43,7 +44,8 @@ class PrivateFit:
     """A published parameter and what its publication guarantees, for substitution of one row.
 
     ``theta``: (d,). ``epsilon``, ``delta``: the target it was fitted for. ``scale``: of the noise,
-    as the method's docstring says. ``delta_at(epsilon)``: the proved delta at any epsilon >= 0.
+    as the method's docstring says. ``delta_at(epsilon)``: the proved delta at any epsilon >= 0; if
+    the target is pure, that of randomized response, which is the worst.
 
     >>> x, y, rng = [[1, 0], [0, 1]] * 500, [1, -1] * 500, np.random.default_rng(1)
     >>> fit = erm.output_perturbation(x, y, epsilon=1.0, regularization=0.1, rng=rng)
@@ -137,7 +139,7 @@ def output_perturbation(
     if delta == 0:
         scale = sensitivity / epsilon
         noise = spherical_laplace(x.shape[1], scale, rng=rng)
-        return PrivateFit(optimum + noise, epsilon, 0.0, scale, _pure_curve(epsilon))
+        return PrivateFit(optimum + noise, epsilon, 0.0, scale, randomized_response(epsilon).delta)
     multiplier = _multiplier(epsilon, delta)
     scale = float(multiplier * sensitivity)
     noise = rng.normal(0, scale, x.shape[1])
@@ -184,7 +186,9 @@ def objective_perturbation(
     theta, _ = descend(x, y, loss, lam, -b / (n * lam), np.zeros(d), tolerance=AIM)
     theta = theta + spherical_laplace(d, 2 * RESIDUAL / (lam * share), rng=rng)
     curve = partial(objective_perturbation_delta, sigma=scale, excess=share + kappa)
-    return PrivateFit(theta, epsilon, delta, scale, curve if delta else _pure_curve(epsilon))
+    return PrivateFit(
+        theta, epsilon, delta, scale, curve if delta else randomized_response(epsilon).delta
+    )
 
 
 @checked
@@ -256,14 +260,3 @@ def noisy_gradient_descent(
         theta = clip_rows(theta - rate * gradient, radius)  # the projection onto the ball
         total += theta
     return PrivateFit(total / steps, epsilon, delta, scale, partial(gaussian_delta, multiplier))
-
-
-def _pure_curve(budget):
-    """Largest delta an epsilon-DP mechanism can have at another epsilon: randomized response's."""
-
-    @checked
-    def curve(epsilon: Nonnegative) -> float | Array:
-        gap = np.maximum(budget - epsilon, 0)
-        return 0.0 - np.expm1(-gap) / (1 + np.exp(-budget))
-
-    return curve

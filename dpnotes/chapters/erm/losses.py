@@ -42,6 +42,9 @@ class RowLoss:
     smoothness: float
     at_zero: float
 
+    def __reduce__(self):  # by its name: lambdas cannot be pickled
+        return next(name for name, loss in globals().items() if loss is self)
+
     def __call__(self, theta: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
         """Loss of each row: x (n, d), y (n,), theta (d,) or (k, d); result (n,) or (k, n)."""
         return self.value(matrix_product(theta, np.transpose(x)), y)
@@ -52,7 +55,7 @@ class RowLoss:
 
 
 def _not_smooth(z, y=None):
-    raise ValueError("loss must be smooth here: zero-one has no slope, a kink no curvature")
+    raise ValueError("loss must be smooth here: a kink has no curvature")
 
 
 def _margin_loss(name, value, slope, curvature, lipschitz, smoothness):
@@ -101,14 +104,6 @@ logistic_loss = _margin_loss(  # A-logistic: ln(1 + exp(-m))
     curvature=lambda m: expit(m) * expit(-m),
     lipschitz=lambda radius: float(expit(radius)),
     smoothness=0.25,
-)
-zero_one_loss = _margin_loss(  # A-svm: a point on the boundary is not classified
-    "zero-one",
-    value=lambda m: (m <= 0).astype(float),
-    slope=_not_smooth,
-    curvature=_not_smooth,
-    lipschitz=lambda radius: inf,
-    smoothness=inf,
 )
 hinge_loss = _margin_loss(  # A-svm: max(0, 1 - m)
     "hinge",

@@ -118,9 +118,15 @@ class MultiplicativeWeights(Unique):
         self._weights, self._updates = np.full(len(histogram), 1 / len(histogram)), 0
         self._new_level()
 
-    plan = property(lambda self: self._plan)
-    updates = property(lambda self: self._updates)
-    weights = property(lambda self: self._weights.copy())
+    @property
+    def updates(self) -> int:
+        """How often the weights were updated."""
+        return self._updates
+
+    @property
+    def weights(self) -> Array:
+        """The weights over the universe."""
+        return self._weights.copy()
 
     @checked
     def answer(self, query: Query) -> float:

@@ -31,25 +31,22 @@ class Runs:
     10.0
     """
 
-    @property
-    def mean(self):
-        """E K."""
+    mean: float  # E K
+    none = 0.0  # P(K = 0)
 
-    @property
-    def none(self):
-        """P(K = 0)."""
-        return 0.0
-
-    def masses(self, p, above, upto):
+    def masses(self, p: Array, above: Array, upto: Array) -> Array:
         """P(the best of K runs is this output), f(upto) - f(upto - p). It has probability p in one
         run, all better outputs have `above` together, and `upto` = 1 - above."""
+        raise NotImplementedError
 
-    def steepest(self, epsilon):
+    def steepest(self, epsilon: Array) -> Array:
         """The largest ln f'(u)/f'(v), for u, v the probabilities of an event under
         epsilon-close laws."""
+        raise NotImplementedError
 
-    def renyi(self, loss, alpha):
+    def renyi(self, loss: PrivacyLoss, alpha: Array) -> Array:
         """A bound on the Renyi divergence of the best."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
