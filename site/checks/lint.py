@@ -170,11 +170,9 @@ def sides(page):
 
 def exercises(page):
     """Enough exercises, each with a solution."""
-    asked = re.findall(
-        r"^[`:]{3,}\{exercise(?:-start)?\}.*\n(?::.*\n)*?:label:\s*(\S+)", page.text, re.M
-    )
+    asked = re.findall(r"^```\{exercise\} (.*)\n(?::label: (\S+)$)?", page.text, re.M)
     solved = re.findall(r"^```\{solution\} (\S+)$", page.text, re.M)
-    faults = [f"exercise {e!r} has no solution" for e in asked if e not in solved]
+    faults = [f"exercise {title!r} has no solution" for title, e in asked if e not in solved]
     if page.name in {c["chapter"] for c in ledger.claims()} and len(asked) < EXERCISES:
         faults.append(f"{len(asked)} exercises (at least {EXERCISES})")
     return faults

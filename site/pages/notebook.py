@@ -13,7 +13,8 @@ CLAIM = re.compile(
     r"^\n?((:{3,})\{prf:\w+\}.*\n)(?!:label:)((?:(?!\2$).*\n)*?.*\{source\}`([\w.-]+))", re.M
 )
 EXERCISE = re.compile(
-    r"^\n?(```\{exercise\}[^\n]*\n)(?!:)(.*?^```\{solution\} (\S+)$)", re.M | re.S
+    r"^\n?(```\{exercise\}[^\n]*\n)(?!:)((?:(?!^```\{exercise).)*?^```\{solution\} (\S+)$)",
+    re.M | re.S,
 )
 
 

@@ -45,7 +45,7 @@ FAULTS = [
     (lint.typed_numbers, cell("x = 2.5") + "About 1,797 of them fall.\n"),
     (lint.sides, "On the left it falls.\n"),
     (lint.sides, cell('show(fig, alt="Left: it falls.")')),
-    (lint.exercises, "```{exercise} Alone\n:label: ex-alone\nProve it.\n```\n"),
+    (lint.exercises, "```{exercise} Alone\nProve it.\n```\n"),
 ]
 
 
