@@ -105,7 +105,7 @@ test thorough: checks
 checks: $(BUILT)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	PATH=$(abspath $(BIN)):$$PATH npx --yes @biomejs/biome@2.5.15 ci site
+	PATH=$(abspath $(BIN)):$$PATH node_modules/.bin/biome ci site
 	TQDM_DISABLE=1 $(PYTEST) --dist loadfile $(NBVAL) -q _build/jupyter_execute
 	$(PYTEST) -m "$(MARKED)" --durations=20 --ignore=tests/claims tests
 

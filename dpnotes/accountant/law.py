@@ -183,7 +183,7 @@ class Step:
         in L cancel in ``first``, before anything is rounded."""
         loss, log_p, infinite, lost, gap = self.rule(c, 0.0)
         log_p, gap = np.atleast_2d(log_p), lost - infinite if gap is None else gap
-        tilted, sizes = c * loss, TERM + abs(log_p)
+        tilted, sizes = c * loss, TERM + 5 * abs(log_p)
         exponents = log_p + tilted
         top = exponents.max(axis=1)
         terms, first = mean_excess(log_p, tilted), mean_excess(log_p, -loss)
@@ -223,8 +223,8 @@ class Step:
     def rows_along(self, c, h, count, room=0.0):
         """For some rows, for the next, and so on: how often each is run, and what ``along`` says.
 
-        Each probability is off by EPS times the size of its exponent, each angle y L by 5 EPS of
-        itself, and both by what ``slips`` says of L; all are taken to err in the same direction."""
+        Each probability is off by EPS times 16 and 5 sizes of its exponent, each angle y L by 5 EPS
+        of itself, and both by what ``slips`` says of L; all are taken to err the same way."""
         loss, log_p, *_ = self.rule(c, h * (count - 1))
         log_p = np.atleast_2d(log_p)
         terms = log_p + c * loss
@@ -236,7 +236,7 @@ class Step:
         y, block = h * np.arange(count), max(1, BLOCK // (4 * count))
         for start in range(0, len(weights), block):
             some = slice(start, start + block)
-            times, some, sizes = self.times[some], weights[some], TERM + abs(log_p[some])
+            times, some, sizes = self.times[some], weights[some], TERM + 5 * abs(log_p[some])
             sizes = some * (sizes + abs(c) * (abs(loss) + slips))
             value, moved = phase_sums(some, loss, h, count, room / times)
             value, slip = log1p_complex(value), np.multiply.outer(some @ slips, y)

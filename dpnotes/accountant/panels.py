@@ -191,21 +191,20 @@ class Symmetrised(SampledGaussian):
 
     @cached_property
     def _left_out(self):
-        """The mass of p that does not count, and that of q less it."""
+        """The mass of p that does not count; that of q is the same."""
         if self.tau == inf and not self.lower:
             return {}
         whole = replace(self, tau=inf, lower=0.0)
         near = np.concatenate([whole.edges(0.0, 0.0), self.edges(0.0, 0.0)])
         _, loss, *both = self._nodes(np.unique(near))
-        out, up = np.exp(both + log_weights(loss, self.tau, self.lower)[1])
+        out = np.exp(both + log_weights(loss, self.tau, self.lower)[1])
         rest = exp(self.log_rest()) if self.lower else 0.0
-        gap = float(up @ np.expm1(-loss) + out @ np.expm1(loss))
-        return {"infinite": float((out + up).sum()) + rest, "gap": gap}
+        return {"infinite": float(out.sum()) + rest, "gap": 0.0}
 
     def fallings(self, c):
         """u > 0 is turned to u e^(i angle/(1 + bend u)), for -L to the conjugate of it, and the
-        phase shrinks. The side, from the end of the window up to it, is at most its length times
-        what is largest there. What loses nothing stays."""
+        phase shrinks. A side, from an end of the window up to it, is at most its length times what
+        is largest there. What loses nothing stays."""
         u, _, log_q, _ = self._nodes(self.edges(c, 0.0))
         turned = [self._turned(u, log_q, c, *way) for way in self._turns()]
         log_terms, phases, sides = map(np.array, zip(*turned, strict=True))
@@ -237,5 +236,9 @@ class Symmetrised(SampledGaussian):
         moved = (self.log_q(u) - self.log_q(t)).real + most_weight(loss[None], self)[0]
         moved += np.logaddexp((1 + c) * loss.real, -c * loss.real)
         longer = 0.5 * np.log1p((t * turn * bend / (1 + bend * t)) ** 2)
-        side = moved[-1] + self.log_q(t[-1]) + log(t[-1] * turn[-1])
+        # along a side Re l falls from the loss at its foot, all else grows
+        ends = [0, -1] if self.lower else [-1]
+        fall = mixed_loss(t[ends], self.rate) - loss.real[ends]
+        side = moved[ends] + max(1 + c, -c) * fall + self.log_q(t[ends])
+        side = np.logaddexp.reduce(side + np.log(t[ends] * turn[ends]))
         return log_q + moved + longer, loss.imag, side

@@ -23,9 +23,9 @@ mesh for all. It is right for each row by the bounds that hold for a single one.
   smaller tau', and M' its integral. f'/f is a constant times exp(-(1/tau' - 1/tau) u^2/2).
   If a >= 0, let u* be the peak of f. Above the upper end abs(u) >= abs(u*), so f'(u)/f'(u*) is at
   most f(u)/f(u*); and M' >= f'(u*) sqrt(2 pi tau'), as log f' + u^2/(2 tau') is convex. Below the
-  lower end, which is 11 deviations of q from its mean or more, f' <= q; and M' >= 1 - rate.
+  lower end, 11 deviations of the widest q from its mean or more, f' <= q; and M' >= 1 - rate.
   If a < 0, log f' + u^2/(2 tau') is concave, and the one peak of f' lies between that of f and 0.
-  Both ends are 11 deviations of q from it or more, so f' is below e^-60 of its peak.
+  Both ends are 11 such deviations from it or more, so f' is below e^-60 of its peak.
 - Its spacing is the least that a row asks for. Where y = 0 that is the spacing of the largest
   sigma: in terms of u, ``_real_spacing`` falls with sigma. Else N(d) is summed for each row: at the
   same angle the rows differ in the law of u, and in (sigma angle)^2 / 2.

@@ -161,13 +161,13 @@ def saddle(moments, side, e):
 
     def value(t):
         c = place(t)
-        found = moments.real(c) - c * e - log(abs(c)) - log1p(c) if -1 < c < 1e6 else inf
-        return min(found, 1e300)  # SciPy subtracts values
+        size = moments.real(c) - c * e - log(abs(c)) - log1p(c) if -1 < c < 1e6 else inf
+        return min(size, 1e300)  # SciPy subtracts values
 
     starts = np.linspace(-14, 12, 27)
     best = min(starts, key=value)
-    found = minimize_scalar(value, bounds=(best - 1, best + 1), method="bounded")
-    return place(found.x), float(found.fun)
+    least = minimize_scalar(value, bounds=(best - 1, best + 1), method="bounded")
+    return place(least.x), float(least.fun)
 
 
 def lines(moments, side, c, e, log_tail):

@@ -13,14 +13,14 @@ MOST_TERMS = 4000
 
 def _multinomial(losses, k):
     """[(loss, probability)] of k rounds."""
-    found = [(ZERO, ONE, k)]
+    sums = [(ZERO, ONE, k)]
     for i, (loss, p) in enumerate(losses):
         last, spread = i == len(losses) - 1, []
-        for total, weight, left in found:
+        for total, weight, left in sums:
             for n in [left] if last else range(left + 1):
                 spread.append((total + n * loss, weight * comb(left, n) * p**n, left - n))
-        found = spread
-    return [(total, weight) for total, weight, _ in found]
+        sums = spread
+    return [(total, weight) for total, weight, _ in sums]
 
 
 def terms(parts):
@@ -37,13 +37,13 @@ def terms(parts):
 @lru_cache(maxsize=16)
 def masses(parts, way):
     """[(loss, probability)] of the counted parts together, and P(the loss is infinite)."""
-    found, kept = [(ZERO, ONE)], ONE
+    sums, kept = [(ZERO, ONE)], ONE
     for part in (part for part in parts if part.counted):
         losses, infinite = finite_losses(part, way)
         kept *= (1 - infinite) ** part.k
         more = _multinomial(losses, part.k) if losses else []
-        found = [(a + b, u * v) for a, u in found for b, v in more]
-    return found, 1 - kept if not kept == 1 else ZERO
+        sums = [(a + b, u * v) for a, u in sums for b, v in more]
+    return sums, 1 - kept if not kept == 1 else ZERO
 
 
 # --------------------------------------------- finite pairs and unsampled Laplace steps
@@ -53,15 +53,15 @@ def masses(parts, way):
 def _laplace_terms(parts):
     """[(shift, weight, n, j)]: the transform of all Laplace steps is the sum of
     weight exp(z shift) (1+z)^(n-j) z^j / (1+2z)^n."""
-    n, found = sum(part.k for part in parts), []
+    n, listed = sum(part.k for part in parts), []
     for counts in product(*(range(part.k + 1) for part in parts)):
         shift, weight = ZERO, ONE
         for part, j in zip(parts, counts, strict=True):
             unit = 1 / arb(part.value[0])
             shift += unit * (part.k - 2 * j)
             weight *= comb(part.k, j) * (-unit * j).exp()
-        found.append((shift, weight, n, sum(counts)))
-    return found
+        listed.append((shift, weight, n, sum(counts)))
+    return listed
 
 
 @lru_cache(maxsize=4096)
@@ -126,7 +126,7 @@ def integral(f, low, high):
     if not high - low > 1e-30:
         return ZERO
     tiny = arb(2) ** -1100
-    found = acb.integral(f, low, high, rel_tol=arb(2) ** -70, abs_tol=tiny, eval_limit=20_000).real
-    if not found.is_finite():
+    value = acb.integral(f, low, high, rel_tol=arb(2) ** -70, abs_tol=tiny, eval_limit=20_000).real
+    if not value.is_finite():
         raise TooLongError
-    return found
+    return value

@@ -51,25 +51,25 @@ def gap(parts, way):
     None."""
     if not all(part.counted for part in parts):
         return None
-    found = []
+    gaps = []
     for part in parts:
         losses = sorted((loss for loss, _ in finite_losses(part, way)[0]), key=float)
-        found += [b - a for a, b in itertools.pairwise(losses) if b > a]
-    if not found or any(abs(float(x / found[0]) - 1) > 1e-14 for x in found):
+        gaps += [b - a for a, b in itertools.pairwise(losses) if b > a]
+    if not gaps or any(abs(float(x / gaps[0]) - 1) > 1e-14 for x in gaps):
         return None
-    return found[0].mid()
+    return gaps[0].mid()
 
 
 @lru_cache(maxsize=64)
 def _masses(part, way, h):
     """(first point, log P at it and each h further, P(the loss is finite))."""
-    found, kept, origin = {}, ONE, ZERO
+    masses, kept, origin = {}, ONE, ZERO
 
     def share(j, p, q):
         left, right = (-origin - h * j).exp(), (-origin - h * (j + 1)).exp()
         up = (p * left - q) / (left - right)
-        found[j] = found.get(j, ZERO) + p - up
-        found[j + 1] = found.get(j + 1, ZERO) + up
+        masses[j] = masses.get(j, ZERO) + p - up
+        masses[j + 1] = masses.get(j + 1, ZERO) + up
 
     if part.counted:
         losses, infinite = finite_losses(part, way)
@@ -77,7 +77,7 @@ def _masses(part, way, h):
         for loss, p in losses:
             at = float((loss - origin) / h)
             if abs(at - round(at)) < 1e-12:
-                found[round(at)] = found.get(round(at), ZERO) + p
+                masses[round(at)] = masses.get(round(at), ZERO) + p
             else:
                 share(floor(at), p, p * (-loss).exp())
     else:
@@ -87,9 +87,9 @@ def _masses(part, way, h):
             more = above(part, way, h * (j + 1)) if j + 1 < last else (ZERO, ZERO)
             share(j, p - more[0], q - more[1])
             (p, q), j = more, j + 1
-    first = min(found)
-    logs = np.full(max(found) - first + 1, -inf)
-    for j, p in found.items():
+    first = min(masses)
+    logs = np.full(max(masses) - first + 1, -inf)
+    for j, p in masses.items():
         logs[j - first] = float(p.log()) if p > 0 else -inf
     return origin + h * first, logs, kept
 
@@ -149,8 +149,8 @@ class Sum:
         over = away - (LONG(e) - LONG(self.near))
         there = over > 0
         weight = -np.expm1(-over[there]) * np.exp(LONG(self.size) - LONG(self.c) * away[there])
-        found = float((self.law[there] * weight).sum())
-        return found, abs(found) * self.noise + self.blur * float(weight.sum())
+        delta = float((self.law[there] * weight).sum())
+        return delta, abs(delta) * self.noise + self.blur * float(weight.sum())
 
 
 def _power(x, k):
@@ -185,13 +185,13 @@ def lattice_delta(parts, way, e, near=None):
     if sum(part.k for part in parts) > MOST_ROUNDS:
         raise TooLongError  # of round-off
     sums = _sums(parts, way, float(e if near is None else near))
-    found = [one.at(float(e)) for one in sums]
-    fine, noise = found[-1]
+    answers = [one.at(float(e)) for one in sums]
+    fine, noise = answers[-1]
     least, more = 1e-30 * sum(part.k for part in parts), 0.0
     if not fine > least:  # what is left out of the laws counts
         return 1 - sums[-1].kept + ZERO.union(arb(max(fine, 0.0) + noise + least))
     if len(sums) > 1:
-        before, more = found[0][0] - found[1][0], found[1][0] - fine
+        before, more = answers[0][0] - answers[1][0], answers[1][0] - fine
         if not -noise <= more <= max(0.7 * before, 1e-9 * fine + noise):
             raise TooLongError  # the step is not small yet
     return 1 - sums[-1].kept + arb(fine).union(arb(fine - 2 * max(more, 0.0))) + arb(0, noise)

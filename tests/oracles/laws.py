@@ -128,11 +128,11 @@ def _best_of_loss(p, q, mean):
     chance x / (1 - (1 - chance) x)."""
     chance, columns = 1 / rational(mean), []
     for law in (p, q):
-        total, upto, found = sum(map(rational, law)), fmpq(0), [fmpq(0)]
+        total, upto, chances = sum(map(rational, law)), fmpq(0), [fmpq(0)]
         for x in law:
             upto += rational(x) / total
-            found.append(chance * upto / (1 - (1 - chance) * upto))
-        columns.append([b - a for a, b in itertools.pairwise(found)])
+            chances.append(chance * upto / (1 - (1 - chance) * upto))
+        columns.append([b - a for a, b in itertools.pairwise(chances)])
     return list(zip(*columns, strict=True))
 
 

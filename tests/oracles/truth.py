@@ -30,8 +30,8 @@ def merged(parts):
     for part in parts:
         single = replace(part, k=1)
         counts[single] = counts.get(single, 0) + part.k
-    found = (replace(part, k=k) for part, k in counts.items())
-    return tuple(p for p in found if not (p.kind == "finite" and p.value[0] == p.value[1]))
+    singles = (replace(part, k=k) for part, k in counts.items())
+    return tuple(p for p in singles if not (p.kind == "finite" and p.value[0] == p.value[1]))
 
 
 class Truth:
@@ -66,10 +66,10 @@ class Truth:
 
     def one_way(self, way, epsilon, near=None):
         """delta of the pair as given (1) or exchanged (-1); work for `near` is used again."""
-        found = self._one_way(way, arb(epsilon), near)
-        if not found.is_finite():
+        delta = self._one_way(way, arb(epsilon), near)
+        if not delta.is_finite():
             raise TooLongError
-        return found
+        return delta
 
     def delta(self, epsilon, near=None):
         """The larger of both ways."""
@@ -101,10 +101,10 @@ class Truth:
         places = [s * size * 2.0**j for s in (-1, 1) for j in range(-6, 6)] + [0.0]
         best = min(places, key=height)
         reach = max(abs(best), size / 64)
-        found = minimize_scalar(
+        peak = minimize_scalar(
             height, bounds=(best - reach, best + reach), method="bounded", options={"xatol": 1e-13}
         )
-        top = max(line(found.x), line(best), key=lambda ball: float(ball.mid()))
+        top = max(line(peak.x), line(best), key=lambda ball: float(ball.mid()))
         return top if top > 0 else ZERO.union(top) if not top < 0 else ZERO
 
     def _deviation(self):
@@ -113,12 +113,12 @@ class Truth:
 
     def renyi(self, alpha):
         """Renyi's divergence of the worse way, at alpha > 1; inf if a loss can be infinite."""
-        c, found = arb(alpha) - 1, []
+        c, divergences = arb(alpha) - 1, []
         for way in self.ways:
             if any(p.counted and finite_losses(p, way)[1] > 0 for p in self.parts):
                 return arb(inf)
-            found.append(self._moment(way, c).log() / c)
-        return max(found, key=lambda ball: float(ball.mid()))
+            divergences.append(self._moment(way, c).log() / c)
+        return max(divergences, key=lambda ball: float(ball.mid()))
 
     def _moment(self, way, c):
         """E exp(cL; L finite) at a real c."""
