@@ -17,14 +17,14 @@ in band i. So each has a line of its own (telescope). Other kinds of steps are f
 from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby, pairwise, repeat
-from math import exp, expm1, inf, log, log1p, sqrt
+from math import exp, expm1, inf, log, log1p
 
 import numpy as np
 
 from ..numerics import expm1_complex, log1p_complex
 from .cut import LARGEST, RATIO, Cut
-from .law import EPS, Step
-from .line import LESS, PINCHED, SumOfLines, line
+from .law import EPS, Gaussian, Step
+from .line import NODES, PINCHED, SumOfLines, line
 from .panels import Symmetrised
 from .sampled_gaussian import SampledGaussian, mixed_loss
 from .tilts import TOLERANCE, Tilts
@@ -33,8 +33,11 @@ NOTHING = -690.0  # the least log J/a
 NONE, LEAST = exp(NOTHING), 1e-170  # J/a of a kind that J says nothing of; of a band with a line
 MOST_ROWS, MOST_KINDS = 1000, 60  # steps that differ, and meshes for them, at most
 SMALL, APART, MOST = 0.1, 1.5, 128  # sigmas of rows: the least, ratio of two; how many rows
-# lines that are tried: an error that is enough, nodes with a pinch, and whether one for each band
-WAYS = (1e-11, 0, False), (1e-9, 0, True), (1e-6, PINCHED, False), (1.0, LESS, True)
+# lines: tried above which error, with how many nodes, with a pinch, and whether for each band
+PLAIN = (1e-9, NODES, PINCHED, False)
+WAYS = (1e-11, 4_000, 0, False), (1e-11, 20_000, 0, True), PLAIN, (1e-6, 20_000, 10_000, True)
+BESIDE_ATOMS, ALONE = ((1e-11, 4_000, 4_000, False), *WAYS[1:]), (PLAIN,)
+TRIES, TRUSTED = 4, 0.5  # of each way; above this error a line does not say where it is asked
 SEEN = 1e-9  # share of the tail above which a band that does not fall gets a pinch
 
 
@@ -88,7 +91,7 @@ class Band(Step):
         noise += off / max(expm1(min(-d, 700.0)), 1e-300) + 4 * EPS
         return float(whole) + log(-expm1(d)), float(noise)
 
-    def along(self, c, h, count, _room=0.0):
+    def along(self, c, h, count):
         whole, d, still = np.zeros(count, complex), np.zeros(count, complex), 0.0
         noise, off, first = np.zeros(count), np.zeros(count), 0.0
         for (k, a, _, j), (share, error) in zip(self.cuts, self._shares(c), strict=True):
@@ -132,13 +135,13 @@ class Band(Step):
 
         return lambda height: min(0.0, bound(height))
 
-    def work(self, c, h, count, _room):
+    def work(self, c, h, count):
         """Without end where a line would have lost its digits; a bound says enough there."""
         shares = [share for share, _ in self._shares(c)]
         if sum(k @ share for (k, *_), share in zip(self.cuts, shares, strict=True)) < LEAST:
             return inf
         felt = [j for share, (*_, j) in zip(shares, self.cuts, strict=True) if any(share > NONE)]
-        return sum(step.work(c, h, count, 0.0) for step in [*felt, *(a for _, a, *_ in self.cuts)])
+        return sum(step.work(c, h, count) for step in [*felt, *(a for _, a, *_ in self.cuts)])
 
 
 class Bands:
@@ -161,39 +164,25 @@ class Bands:
         self.tilts = [Tilts(((band, 1), *others), 1) for band in bands]
         self.tilts.append(Tilts((*rest, *others), 1))
 
-    def roughly(self, epsilon):
-        """By saddle points log of delta(e), and its slope; the bounds of Chernoff on all terms."""
-        bounds = [float(tilts.log_bounds(np.array([epsilon]))[0]) for tilts in self.tilts]
-        found = np.array([tilts.saddle(epsilon=epsilon) for tilts in self.tilts])
-        each = np.fmin(found[:, 2], bounds)
-        total = float(np.logaddexp.reduce(each))
-        return min(total, 0.0), float(np.exp(each - total) @ found[:, 0]), bounds
+    def place(self, log_tail):
+        """About the e of this tail: no band has more of it, and one has nearly all."""
+        some = [tilts for tilts in self.tilts if tilts.log_bounds(np.zeros(1))[0] > log_tail]
+        return max([1e-300, *(tilts.saddle(log_tail=log_tail)[1] for tilts in some)])
 
-    def place(self, epsilon, log_tail):
-        """The e of this tail, by Newton's method from another one."""
-        low, high, epsilon = 0.0, inf, abs(epsilon) + 1e-300
-        for _ in range(30):
-            found, slope, _ = self.roughly(epsilon)
-            if abs(found - log_tail) < 0.3:
-                break
-            low, high = (epsilon, high) if found > log_tail else (low, epsilon)
-            moved, half = epsilon + (found - log_tail) / slope, sqrt(low * high)
-            moved = min(max(moved, epsilon / 4), 4 * epsilon)
-            epsilon = moved if low < moved < high or not 0 < half < inf else half
-        return epsilon
-
-    def lines(self, epsilon, pinched):
+    def lines(self, epsilon, nodes, pinched):
         """A line for each term that matters at this e; the others are bounded. Those that do not
         fall get a pinch with so many nodes, or none. None for tails so small that their tilts lead
         out of the windows."""
-        log_tail, _, bounds = self.roughly(epsilon)
+        bounds = [float(tilts.log_bounds(np.array([epsilon]))[0]) for tilts in self.tilts]
+        saddles = np.array([tilts.saddle(epsilon=epsilon)[::2] for tilts in self.tilts])
+        log_tail = min(float(np.logaddexp.reduce(np.fmin(saddles[:, 1], bounds))), 0.0)
         if log_tail < -92:  # 1e-40
             return None
         lines, rest = [], []
-        for tilts, most in zip(self.tilts, bounds, strict=True):
-            start = tilts.saddle(epsilon=epsilon)[0], epsilon, log_tail
-            nodes = pinched if most > log_tail + log(SEEN) else 0
-            one = most > log_tail + log(TOLERANCE) and line(tilts, start, nodes)
+        for tilts, (c, _), most in zip(self.tilts, saddles, bounds, strict=True):
+            start = float(c), epsilon, log_tail
+            pinched_nodes = pinched if most > log_tail + log(SEEN) else 0
+            one = most > log_tail + log(TOLERANCE) and line(tilts, start, nodes, pinched_nodes)
             lines += [one] if one else []
             rest += [] if one else [tilts]
         return SumOfLines(lines, rest) if lines else None
@@ -202,10 +191,10 @@ class Bands:
 bands_of = lru_cache(maxsize=8)(Bands)
 
 
-def has_bands(parts):
+def has_bands(tilts):
     """Whether a composition has steps that can be sorted by their losses, and not so many that
-    their tables would fill the memory."""
-    kinds = [step for step, _ in parts if _sorts(step)]
+    their tables would fill the memory; right lines only."""
+    kinds = [step for step, _ in tilts.parts if _sorts(step) and tilts.side > 0]
     served = 0 < len(kinds) <= MOST_KINDS and sum(len(x.times) for x in kinds) <= MOST_ROWS
     return served and min(step.sigma for step in kinds) >= SMALL
 
@@ -228,27 +217,36 @@ def gathered(parts):
     return tuple(found)
 
 
-def tail_near(tilts, start, log_tail=None):
-    """The line near a saddle point, or None; where its error is seen, a line for each band; then
-    both with a pinch. With ``log_tail`` the place is only a first guess."""
-    best, error, place = None, inf, start[1]
-    for enough, nodes, each in WAYS if tilts.side > 0 and has_bands(tilts.parts) else WAYS[2:3]:
-        bands = bands_of(tilts.parts) if each else None
-        if bands and log_tail is not None:
-            place, log_tail = bands.place(place, log_tail), None
-        found = bands.lines(place, nodes) if bands else line(tilts, start, nodes)
-        off = found.error(place) if found else inf
-        if off < error:
-            best, error = found, off
-        if error <= enough:
-            break
-    return best
+def tail_near(tilts, start, asked=None):
+    """The tail near a saddle point (c, e, log t), or None, and where it is asked: a line; where its
+    error is seen, a line for each band; then both with a pinch.
+
+    With ``asked`` the e of the start is only a first guess: it says of a tail which e near another
+    one is asked, its error there, and whether that is too far away."""
+    best, error, place, answered, guess = None, inf, start[1], start[1], asked
+    asked = asked or (lambda tail, place: (place, tail.error(place), False))
+    smooth = all(_sorts(step) or isinstance(step, Gaussian) for step, _ in tilts.parts)
+    for above, *nodes, each in (WAYS if smooth else BESIDE_ATOMS) if has_bands(tilts) else ALONE:
+        left = TRIES
+        while left and error > above:
+            bands = bands_of(tilts.parts) if each else None
+            if bands and guess:
+                place, guess = bands.place(start[2]), None
+            found = bands.lines(place, *nodes) if bands else line(tilts, start, *nodes)
+            at, off, far = asked(found, place) if found else (place, inf, False)
+            left = far and left - 1
+            if off < error:
+                best, error, answered = found, off, at
+            if off < TRUSTED and at != place:
+                start, place, guess = (tilts.saddle(epsilon=at)[0], at, start[2]), at, None
+    return best, answered
 
 
 def _sorts(step):
     return type(step) in (SampledGaussian, Symmetrised) and step.side > 0
 
 
+@lru_cache(maxsize=64)  # neighbouring bands share a threshold
 def cut(step, tau, lower):
     """The step with the weight s_tau - s_lower; itself, if that is 1."""
     if tau == inf and not lower:

@@ -15,15 +15,14 @@ from math import exp, expm1, inf, log, log1p
 
 import numpy as np
 
-from .bands import gathered, tail_near
+from .bands import TRUSTED, gathered, tail_near
 from .kinds import KINDS
 from .law import EPS
 from .tilts import Tilts, renyi
 from .written import OneStep, Sums, is_short
 
 SHARP, WORSE = 1e-12, 10.0  # a line serves below SHARP, or below WORSE times the middle's error
-TRUSTED = 0.5  # above this error Chernoff's bounds are asked, too
-FAIR, TRIES = 1e-9, 4  # above this error another line is tried, TRIES times at most
+FAIR, PINCHED, FAR = 1e-9, 1e-7, 0.3  # errors (with a pinch) and distance that ask for a new line
 LEAST = 1e-290  # what upper ends have above, and lower ends below, what may have underflowed
 
 
@@ -152,7 +151,7 @@ class Direction:
         start = self.tilts[1].saddle(epsilon=near)
         if start[2] > log(0.5):
             side, start = -1, self.tilts[-1].saddle(epsilon=near)
-        return side, tail_near(self.tilts[side], (start[0], near, start[2])), 0.0
+        return side, tail_near(self.tilts[side], (start[0], near, start[2]))[0], 0.0
 
     def epsilon(self, delta):
         """(low, high) for an array of 0 <= delta <= 1."""
@@ -182,19 +181,18 @@ class Direction:
         side = 1 if self.written or rest[middle] <= 0.5 else -1
         target = np.log(rest) if side > 0 else np.log1p(-delta)
         tilts, log_tail = self.tilts[side], float(target[middle])
-        start, guess = tilts.saddle(log_tail=log_tail), side > 0
-        for _ in range(TRIES):
-            tail = self.written or tail_near(tilts, start, log_tail if guess else None)
-            guess = False
-            if tail is None:
-                break
-            last = self.top + self.top_error
-            epsilon, slope, error = solve(tail, target, start[1], side, middle, last)
-            near = float(epsilon[middle])
-            off = abs(near - start[1]) * slope[middle]  # error of the first guess of log t
-            if error[middle] < FAIR or off < 0.3 or self.written:
-                break
-            start = tilts.saddle(epsilon=near)[0], near, log_tail
+        start, last = (*tilts.saddle(log_tail=log_tail)[:2], log_tail), self.top + self.top_error
+
+        def asked(tail, place):
+            (e,), (slope,), (error,) = solve(tail, target[[middle]], place, side, 0, last)
+            sure = error < (PINCHED if tail.pinch else FAIR) or error > TRUSTED
+            return float(e), float(error), not sure and abs(e - place) * slope > FAR
+
+        tail, place = self.written, start[1]
+        if tail is None:
+            tail, place = tail_near(tilts, start, asked)
+        if tail is not None:
+            epsilon, slope, error = solve(tail, target, place, side, middle, last)
         good = error <= _limit(error[middle])
         good[middle] = True
         if tail is not None:

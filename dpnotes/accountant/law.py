@@ -5,8 +5,9 @@ has), ``tilt_limit``, and where its own differs what ``Step`` says of all kinds:
 
 ``rule(c, band)``
     finitely many losses and log probabilities whose sum is M(z) at Re z = c, 0 <= Im z <= band,
-    and with band = 0 at all real z from -1 to c. Steps that have the same losses with different
-    probabilities may be summed together: these are the rows of a matrix, each run ``times``;
+    and with band = 0 at all real z from -1 to c (with a band they may be complex). Steps that have
+    the same losses with different probabilities may be summed together: these are the rows of a
+    matrix, each run ``times``;
 ``falls(c)``
     a function of a height: a bound on log(abs(M(c + iy)) / M(c)) for all y from there on.
 
@@ -21,14 +22,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..numerics import log1p_complex, mean_excess
+from ..numerics import expm1_complex, log1p_complex, mean_excess
 
 EPS = 2.0**-52
 TERM = 16  # EPS of a term: its own, those of its exponent, and of a sum of thousands
 UNDERFLOW = 1e-300  # more than what is lost in a sum of a few thousand terms
 LIGHT = 1e-40  # outcomes of less than this share of the largest tilted one are left out of a line
 BLOCK = 1_000_000  # entries of the largest matrix that is held at once
-FEW, MOST = 300_000, 900_000  # nodes times losses that need no transform; losses of a line
+MANY, MOST = 1_500, 900_000  # losses, and nodes, for which a transform pays; losses of a line
 TERMS, FOURIER = 22, 128  # of its series; its round-off in EPS, more than 5 (4 + log2 of 2^20)
 
 
@@ -52,22 +53,13 @@ def ratios_to_first(log_terms):
     return most, np.exp(ratios - most)
 
 
-def phase_sums(weights, loss, h, count, room):
+def phase_sums(weights, loss, h, count):
     """For each row of weights the sums of weights (exp(iy loss) - 1) at y = 0, h, ...,
-    (count - 1) h; and how much weight went through a Fourier transform, which is fast, but errs
-    where y is small, too. Those are the largest losses, of a weight of at most ``room`` (one for
-    each row)."""
-    if len(loss) * count < FEW or not room.any():
-        return _direct_sums(weights, loss, h, count), np.zeros((len(weights), 1))
-    total, moved = np.empty((len(weights), count), complex), np.zeros((len(weights), 1))
-    order = np.argsort(-abs(loss))
-    loss = loss[order]
-    for row, weight in enumerate(weights[:, order]):
-        far = len(loss) if room[row] >= 1 else int(np.searchsorted(np.cumsum(weight), room[row]))
-        moved[row] = weight[:far].sum()
-        total[row] = _direct_sums(weight[None, far:], loss[far:], h, count)[0] - moved[row]
-        total[row] += _fourier_sums(weight[:far], loss[:far], h, count)
-    return total, moved
+    (count - 1) h; and a round-off in EPS that they have beside that of their terms: a Fourier
+    transform, which is fast where losses are many, errs where y is small, too."""
+    if len(loss) < MANY or count < MANY or np.iscomplexobj(loss):
+        return _direct_sums(weights, loss, h, count), 0
+    return np.array([_fourier_sums(row, loss, h, count) - row.sum() for row in weights]), FOURIER
 
 
 def _fourier_sums(weights, loss, h, count):
@@ -110,6 +102,8 @@ def _direct_sums(weights, loss, h, count):
 
 def _exp_minus_1(angle):
     """exp(i angle) - 1."""
+    if np.iscomplexobj(angle):
+        return expm1_complex(1j * angle)
     found = np.empty(angle.shape, dtype=complex)
     found.real = -2 * np.sin(angle / 2) ** 2
     found.imag = np.sin(angle)
@@ -204,23 +198,22 @@ class Step:
             noise = np.where(far, (terms * off).sum(axis=1) / mass, noise)
         return value, noise
 
-    def work(self, c, h, count, room):
-        """About how many products ``along`` needs: 50 a loss and 300 a node for the transform, and
-        those of the losses that its room leaves out; of each row."""
+    def work(self, c, h, count):
+        """About how many products ``along`` needs: 50 a loss and 300 a node for the transform; of
+        each row."""
         losses = self.size(c, h * (count - 1))
-        direct = np.maximum(0.0, 1 - room / self.times).sum() * losses * count / 4
-        products = len(self.times) * (50 * losses + 300 * count) + float(direct)
-        return products if losses <= MOST else inf
+        products = min(losses * count / 4, 50 * losses + 300 * count)
+        return len(self.times) * products if losses <= MOST else inf
 
-    def along(self, c, h, count, room=0.0):
+    def along(self, c, h, count):
         """K(c + iy) - K(c) of all rows at y = 0, h, ..., (count - 1) h, and a bound on its
-        round-off, which grows with ``room`` (``phase_sums``)."""
+        round-off."""
         value, noise = np.zeros(count, dtype=complex), np.zeros(count)
-        for times, one, error in self.rows_along(c, h, count, room):
+        for times, one, error in self.rows_along(c, h, count):
             value, noise = value + times @ one, noise + times @ np.log1p(error)
         return value, np.expm1(np.minimum(noise, 500.0))
 
-    def rows_along(self, c, h, count, room=0.0):
+    def rows_along(self, c, h, count):
         """For some rows, for the next, and so on: how often each is run, and what ``along`` says.
 
         Each probability is off by EPS times 16 and 5 sizes of its exponent, each angle y L by 5 EPS
@@ -228,8 +221,8 @@ class Step:
         loss, log_p, *_ = self.rule(c, h * (count - 1))
         log_p = np.atleast_2d(log_p)
         terms = log_p + c * loss
-        weights = np.exp(terms - terms.max(axis=1)[:, None])
-        heavy = (weights > LIGHT).any(axis=0)
+        weights = np.exp(terms - terms.real.max(axis=1)[:, None])
+        heavy = (abs(weights) > LIGHT).any(axis=0)
         slips = np.broadcast_to(self.slips / EPS, loss.shape)[heavy]
         loss, log_p = loss[heavy], log_p[:, heavy]
         weights = weights[:, heavy] / weights.sum(axis=1)[:, None]
@@ -237,12 +230,13 @@ class Step:
         for start in range(0, len(weights), block):
             some = slice(start, start + block)
             times, some, sizes = self.times[some], weights[some], TERM + 5 * abs(log_p[some])
+            value, beside = phase_sums(some, loss, h, count)
+            some = abs(some)
             sizes = some * (sizes + abs(c) * (abs(loss) + slips))
-            value, moved = phase_sums(some, loss, h, count, room / times)
             value, slip = log1p_complex(value), np.multiply.outer(some @ slips, y)
             most = 2 * sizes.sum(axis=1)[:, None] + 5 * np.multiply.outer(some @ abs(loss), y)
             near = np.multiply.outer(sizes @ abs(loss), y)
-            noise = EPS * (np.minimum(near, most) + slip + FOURIER * moved)
+            noise = EPS * (np.minimum(near, most) + slip + beside)
             # what is below its round-off is said to be as large, and off by twice as much
             least = np.log(np.maximum(noise, 1e-300))
             lost = value.real < least
@@ -276,10 +270,10 @@ class Gaussian(Step):
         value = 0.5 * self.mu**2 * c * (c + 1)
         return value, 4 * EPS * abs(value)
 
-    def work(self, c, h, count, room):
+    def work(self, c, h, count):
         return 10 * count
 
-    def along(self, c, h, count, room=0.0):
+    def along(self, c, h, count):
         y = h * np.arange(count)
         value = self.mu**2 * (-0.5 * y * y + 1j * (c + 0.5) * y)
         return value, 4 * EPS * abs(value)

@@ -33,12 +33,9 @@ import numpy as np
 from .law import EPS, Gaussian
 from .tilts import TOLERANCE, Tilts, cumulant
 
-ENOUGH = 1e-10  # relative error: the cut of a pinched line
-NODES, FEW = 300_000, 20_000  # most nodes of a line; and where bands are tried in its place
-PINCHED, LESS = 60_000, 10_000  # with a pinch; and in each band
-ROOM, PINCHED_ROOM = 2.0, 100.0  # weight of all rounds that may go through a Fourier transform
+ENOUGH = 1e-10  # relative error: aliases and cut of a pinched line
+NODES, PINCHED = 300_000, 40_000  # most nodes of a line; and with a pinch
 WORK = 1_000_000_000  # most products of a line
-SAMPLE = 100  # steps that guess a height
 HEIGHTS = 1.15 ** np.arange(200)
 
 
@@ -192,33 +189,23 @@ def fall(parts, c, variance, log_room, most):
     there; or (None, None)."""
     heights = 5 / sqrt(variance + 1 / c**2) * HEIGHTS
     last = int(np.searchsorted(heights, most)) - 1
-    some = parts[:: 1 + len(parts) // SAMPLE]  # of very many steps; what it says is then checked
-    falls = [(k * len(parts) / len(some), step.falls(c)) for step, k in some]
-
-    def about(n):
-        return sum(k * f(float(heights[n])) for k, f in falls) - log(pi * heights[n])
+    falls = [(k, step.falls(c)) for step, k in parts]
 
     def bound(n):
-        if len(some) == len(parts):
-            return about(n)
-        return sum(k * step.falls(c)(float(heights[n])) for step, k in parts) - log(pi * heights[n])
+        return sum(k * f(float(heights[n])) for k, f in falls) - log(pi * heights[n])
 
-    n = bisect_left(range(last), True, key=lambda n: about(n) <= log_room) if last >= 0 else 0
-    for at in range(n, last + 1):
-        if (found := bound(at)) <= log_room:
-            return float(heights[at]), found
-    return None, None
+    n = bisect_left(range(last + 1), True, key=lambda n: bound(n) <= log_room)
+    return (float(heights[n]), bound(n)) if n <= last else (None, None)
 
 
-def line(tilts, start, pinched=PINCHED):
-    """The line for a saddle point (c, e, log t), or None if it can't be had. Where it needs a pinch
-    it has at most so many nodes."""
+def line(tilts, start, nodes=NODES, pinched=PINCHED):
+    """The line for a saddle point (c, e, log t), or None if it can't be had with so many nodes, or
+    so many with a pinch."""
     parts = tilts.parts
     c, period, rivals, value, variance = tilts.plan(start)
     if not np.isfinite(period):
         return None
-    grid, nodes = common_lattice(parts), NODES if pinched == PINCHED else FEW
-    if grid:
+    if grid := common_lattice(parts):
         count = ceil(period / grid[1])
         if count <= nodes and _work(parts, c, 2 * pi / (count * grid[1]), count // 2 + 1) <= WORK:
             return _lattice_line(tilts, c, count | 1, rivals, grid)
@@ -229,23 +216,24 @@ def line(tilts, start, pinched=PINCHED):
         count = ceil(height / step) + 1
         if _work(parts, c, step, count) <= WORK:
             return _plain_line(tilts, parts, c, period, count, rivals, log_cut, 0.0)
-    return _pinched(tilts, c, period, rivals, log_room, pinched)
+    return _pinched(tilts, start, pinched)
 
 
-def _work(parts, c, step, count, room=ROOM):
+def _work(parts, c, step, count):
     """About how many products the nodes need."""
-    return sum(part.work(c, step, count, room / k) for part, k in parts)
+    return sum(part.work(c, step, count) for part, _ in parts)
 
 
-def _pinched(tilts, c, period, rivals, log_room, count):
+def _pinched(tilts, start, count):
     """With a pinch that makes M fall as far as so many nodes reach."""
-    step = 2 * pi / period
-    while count >= 100 and _work(tilts.parts, c, step, count, PINCHED_ROOM) > WORK:
+    c, period, rivals, value, _ = tilts.plan(start, ENOUGH)
+    step, excess = 2 * pi / period, value - c * start[1] - start[2]
+    while count >= 100 and _work(tilts.parts, c, step, count) > WORK:
         count = count * 3 // 4
     if count < 100:
         return None
     height = count * step
-    fallen = max(10.0, log(TOLERANCE / ENOUGH) - log_room - log(pi * height))
+    fallen = max(10.0, excess - log(ENOUGH * pi * height))
     eta = sqrt(2 * fallen) / height
     if eta > 1:
         return None
@@ -254,21 +242,20 @@ def _pinched(tilts, c, period, rivals, log_room, count):
     return _plain_line(tilts, parts, c, period, count + 1, rivals, log_cut, eta)
 
 
-def _integrand(parts, c, h, count, room=ROOM):
+def _integrand(parts, c, h, count):
     """z, M(z)/M(c) with half of the first, and its round-off, at the nodes c, c + ih, ..."""
     shape, noise = np.zeros(count, dtype=complex), np.zeros(count)
     for step, k in parts:
-        value, error = step.along(c, h, count, room / k)
+        value, error = step.along(c, h, count)
         shape += k * value
-        noise += k * np.log1p(error)  # of M to the k-th power
+        noise += k * error
     value = np.exp(shape)
     value[0] *= 0.5
-    return c + 1j * h * np.arange(count), value, np.expm1(np.minimum(noise, 500.0))
+    return c + 1j * h * np.arange(count), value, np.expm1(np.minimum(noise, 500.0))  # of M^k
 
 
 def _plain_line(tilts, parts, c, period, count, rivals, log_cut, pinch):
-    room = PINCHED_ROOM if pinch else ROOM
-    z, value, noise = _integrand(parts, c, 2 * pi / period, count, room)
+    z, value, noise = _integrand(parts, c, 2 * pi / period, count)
     steep = tilts.side * value / (z + 1)
     kernels = np.array([steep / z, steep, value] if pinch else [steep / z, steep])
     return Line(tilts, parts, z, period, 1 / period, kernels, noise, rivals, log_cut, None, pinch)

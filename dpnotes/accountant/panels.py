@@ -4,6 +4,10 @@ In terms of u, the loss of the step without sampling, q has the density exp(-(u 
 (-a, a) for Laplace noise (a = 1/scale), and a normal one for Gaussian noise. The sampled loss is
 m(u) = log G, G = 1 + rate (e^u - 1). Gauss-Legendre panels over u are the rule.
 
+Along a line the outcome of Laplace noise is lifted, from -a to a through Im u > 0 (< 0 if p and q
+are exchanged). Where abs(Im u) < pi, G has no zero, so by Cauchy's theorem M is the same; and arg G
+has the sign of Im u, so exp(iyL) shrinks: a few hundred nodes serve all heights.
+
 How M falls for Laplace noise: for a density g of the loss, integrating by parts once shows that
 abs(int g(L) e^(iyL) dL) is at most 2/y times the sum of the local maxima of g, ends included. Under
 a tilt g has no maximum but at its ends.
@@ -11,7 +15,7 @@ a tilt g has no maximum but at its ends.
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from math import erf, exp, expm1, inf, log, pi, sqrt
+from math import ceil, erf, exp, expm1, inf, log, pi, sqrt
 
 import numpy as np
 
@@ -23,6 +27,17 @@ from .sampled_gaussian import SampledGaussian, inverse_mixed_loss, log_share, mi
 LATE = 64.0  # above this height, in units of 1/a, the closed form of M is used
 STEEPEST, REACH = 80.0, 9.0  # times a threshold: the largest tilt, and where weights have fallen
 LEVELS = np.exp(0.4 * np.arange(-6, 7))  # panels around a threshold
+
+
+def turned_loss(u, rate):
+    """m(u) off the real line, abs(Im u) < pi."""
+    if rate == 1:
+        return u
+    rise = rate * expm1_complex(np.minimum(u.real, 30.0) + 1j * u.imag)
+    right = u.real > 0
+    one, other = np.where(right, [[rate], [1 - rate]], [[1 - rate], [rate]])
+    far = np.where(right, u, 0.0) + np.log(one + other * np.exp(np.where(right, -u, u)))
+    return np.where(abs(rise) < 0.5, log1p_complex(rise), far)
 
 
 @dataclass(frozen=True)
@@ -52,51 +67,58 @@ class Laplace(Step):
         return mixed - log(2)
 
     def tilt_limit(self):
-        return 4e3 * self.scale
+        return 4e3 / self.top()
 
     def log_q(self, u):
         return -(u + self.end) / 2 - log(4)
 
-    def _panels(self, c, band):
-        """How many panels: short enough for the loss (2, or 1 under a tilt) and its phase."""
-        steepness = 1.0 if self.rate == 1 else max(self._slope(self.end), self._slope(-self.end))
-        width = min(2.0 if abs(c) <= 1 else 1.0, 8 / (band * steepness + 1e-300))
-        return int(np.ceil(2 * self.end / width))
+    def _power(self, c):
+        """Of G, in p e^(cL) = q G^power."""
+        return 1 + c if self.side > 0 else -c
 
-    def edges(self, c, band):
-        """Ends of panels of 16 nodes; next to the end where a tilt leaves its weight, ever shorter
-        ones."""
-        count = self._panels(c, band)
-        edges, width = np.linspace(-self.end, self.end, count + 1), 2 * self.end / count
-        first = 4 / (1 + abs(1 + c) * self._slope(self.side * self.end))
-        count = max(0, int(np.ceil(np.log(width / first) / log(1.5)))) + 1
-        steps = 2 * first * (1.5 ** np.arange(1, count + 1) - 1)
-        near = self.side * (self.end - steps[steps < 2 * self.end])
-        return np.union1d(edges, near)
-
-    def _slope(self, u):
+    def _share(self, u):
+        """The slope of m."""
         return float(self.rate * np.exp(u - mixed_loss(u, self.rate)))
 
-    def size(self, c, band):
-        return 16 * self._panels(c, band)
+    def _height(self, c):
+        """How far u is lifted. A negative power of G grows, but by less than e near u = -a, and
+        further on by less than it has fallen."""
+        power, share = self._power(c), min(self._share(min(1 - self.end, self.end)), 0.5)
+        return 1.5 if power >= 0 else sqrt(2 / max(2.0, -power * share * (1 - share)))
 
-    def work(self, c, h, count, room):
-        return 60 * count if self._late(h * count) else super().work(c, h, count, room)
+    def edges(self, c, band):
+        """Ends of panels of 16 nodes, ever shorter ones next to both ends, and where u turns."""
+        width = self._height(c) / 2
+        found = [np.linspace(-self.end, self.end, ceil(2 * self.end / width) + 1)]
+        for sign in (-1, 1):
+            steep = (abs(self._power(c)) + band) * self._share(min(sign * self.end + 1, self.end))
+            count = ceil(max(log(width / 2 * (1 + steep)) / log(1.8), 0.0))
+            steps = width * 1.8 ** -np.arange(count + 1.0)
+            found.append(sign * (self.end - np.minimum(steps, self.end)))
+        return np.unique(np.concatenate(found))
 
-    def _late(self, height):
-        return self.rate == 1 and height * self.end > LATE
+    def work(self, c, h, count):
+        late = self.rate == 1 and h * count * self.end > LATE
+        return 60 * count if late else 4 * len(self.edges(c, h * (count - 1))) * count
 
     @lru_cache(maxsize=4)  # noqa: B019 (of a frozen value, and few)
     def rule(self, c, band):
+        """With a band u is lifted, so that exp(iyL) shrinks."""
         u, weight = gauss(self.edges(c, band))
-        log_q = np.concatenate([[-log(2)], self.log_q(u) + np.log(weight), [-log(2) - self.end]])
-        loss = mixed_loss(np.concatenate([[-self.end], u, [self.end]]), self.rate)
+        if band:
+            up, height = 2 * (self.end - abs(u)), self._height(c)
+            weight = weight * np.where(up < height, 1 - 2j * self.side * np.sign(u), 1.0)
+            u = u + 1j * self.side * np.minimum(up, height)
+        log_q = self.log_q(u) + np.log(weight)
+        log_q = np.concatenate([[-log(2)], log_q, [-log(2) - self.end]])
+        u = np.concatenate([[-self.end], u, [self.end]])
+        loss = turned_loss(u, self.rate) if band else mixed_loss(u, self.rate)
         return Rule(self.side * loss, log_q + loss if self.side > 0 else log_q)
 
-    def along(self, c, h, count, room=0.0):
+    def along(self, c, h, count):
         """Unsampled, M(z) = e^(-a/2) (cosh s + (a/2) (sinh s)/s), s = (z + 1/2) a, is even in s."""
-        if not self._late(h * count):
-            return super().along(c, h, count, room)
+        if self.rate < 1 or h * count * self.end <= LATE:
+            return super().along(c, h, count)
         far, angle = abs(c + 0.5) * self.end or 1e-300, h * self.end * np.arange(count)
         s = far + (1j if c >= -0.5 else -1j) * angle
         sine, shrunk, rise = np.sin(s.imag), exp(-2 * far), np.empty(count, dtype=complex)
@@ -112,7 +134,7 @@ class Laplace(Step):
         loss, log_p, *_ = self.rule(c, 0.0)
         tilted = log_p + c * loss - self.cumulant(c)[0]
         u = np.linspace(-self.end, self.end, 3)
-        power = 2 + c if self.side > 0 else 1 - c
+        power = 1 + self._power(c)
         density = self.log_q(u) - u + power * mixed_loss(u, self.rate) - log(self.rate)
         peak = float(np.exp(min(np.max(density) - self.cumulant(c)[0] + 0.1, 600.0)))
         atoms = float(np.exp(tilted[[0, -1]]).sum()) * (1 + 1e-12)
@@ -230,9 +252,7 @@ class Symmetrised(SampledGaussian):
         """On one way: log of the terms of both signs, the phase, and log of the side."""
         turn = angle / (1 + bend * t)
         u = t * np.exp(1j * turn)
-        near = log1p_complex(self.rate * expm1_complex(np.minimum(u.real, 30.0) + 1j * u.imag))
-        far = u + np.log(self.rate + (1 - self.rate) * np.exp(-u))
-        loss = np.where(u.real < 30, near, far)
+        loss = turned_loss(u, self.rate)
         moved = (self.log_q(u) - self.log_q(t)).real + most_weight(loss[None], self)[0]
         moved += np.logaddexp((1 + c) * loss.real, -c * loss.real)
         longer = 0.5 * np.log1p((t * turn * bend / (1 + bend * t)) ** 2)

@@ -116,7 +116,7 @@ class Tilts:
             t, rows = t[order], rows[:, order]
         return t, rows, column, target
 
-    def plan(self, start):
+    def plan(self, start, tolerance=TOLERANCE):
         """(c, P, rivals, K, K''): the line near the saddle point ``start`` = (c, e, log t) with the
         shortest period. The alias at m < 0 is bounded by a rival tilt below c, that at m > 0 by one
         above, each by exp(K + C - c'e - abs(c - c') P). Rivals are rows of c and K + C."""
@@ -127,7 +127,7 @@ class Tilts:
         ends = np.zeros((2, 1)) if self.side > 0 else np.array([[-1.0, 0.0], [0.0, 0.0]])
         bounds = value + chernoff(c) + self.allowance(value)
         rivals = np.concatenate([ends, [c, bounds]], axis=1)
-        exponent = rivals[1] - rivals[0] * epsilon - log_tail - log(TOLERANCE)
+        exponent = rivals[1] - rivals[0] * epsilon - log_tail - log(tolerance)
         gap = rivals[0] - c[:, None]
         period = np.maximum(exponent, 1.0) / np.abs(gap)
         above = np.where(gap > 0, period, np.inf).min(axis=1)

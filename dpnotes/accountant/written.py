@@ -33,7 +33,7 @@ class OneStep:
         size = curve.size(step)
         self.rate, self.side, self.unit = step.rate, step.side, size**curve.power
         self._unsampled = partial(curve.log_delta, size)
-        self.step_size = 1e-6 * size  # of epsilon, for slopes
+        self.step_size = 1e-6 * size * step.rate  # of epsilon, for slopes
 
     def log_delta(self, epsilon):
         """For an array of epsilon >= 0."""
@@ -51,12 +51,13 @@ class OneStep:
         plus ROUNDING. Where epsilon < 0 the value is that at 0."""
         epsilon = np.maximum(epsilon, 0.0)
         value = self.log_delta(epsilon)
-        slope = (value - self.log_delta(epsilon + self.step_size)) / self.step_size
+        left = np.maximum(epsilon - self.step_size, 0.0)
+        slope = self.log_delta(left) - self.log_delta(left + self.step_size)
         before = np.maximum(epsilon - 4 * EPS * (epsilon + self.unit), 0.0)
         rise = self.log_delta(before) - value
         error = np.expm1(np.minimum(rise + ROUNDING * (1 + np.abs(value)), 600.0))
         error = np.where(np.isneginf(value), 0.0, error)
-        return value, np.nan_to_num(slope, nan=1e300, posinf=1e300), error, error
+        return value, np.nan_to_num(slope / self.step_size, nan=1e300, posinf=1e300), error, error
 
 
 @dataclass(frozen=True)
