@@ -1,6 +1,7 @@
 """What protects people: numbers that are upper ends, on random runs of all kinds; and one object
 that many threads and processes ask, whatever was asked before."""
 
+import asyncio
 import copy
 import multiprocessing
 import pickle
@@ -208,6 +209,15 @@ def test_threads(truth):
                 assert [[ask(run, delta) for delta in DELTAS] for run in shared] == truth
     finally:
         sys.setswitchinterval(before)
+
+
+def test_asyncio(truth):
+    async def together(run):
+        run = fresh(run)
+        return await asyncio.gather(*(asyncio.to_thread(ask, run, d) for d in DELTAS))
+
+    with ThreadPoolExecutor(1) as aside:  # in this thread Playwright may have a loop of its own
+        assert list(aside.map(lambda run: asyncio.run(together(run)), RUNS)) == truth
 
 
 def test_any_order(truth):
