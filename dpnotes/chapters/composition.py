@@ -19,7 +19,7 @@ from bisect import bisect_left
 
 import numpy as np
 
-from ..accountant import finite, randomized_response
+from ..accountant import randomized_response
 from ..checks import (
     Array, Count, Counts, Function, Laws, Nonnegative, NonnegativeNumber, PositiveNumber,
     PositiveProbability, PositiveProbabilityNumber, Probability, ProbabilityNumber, checked,
@@ -237,7 +237,9 @@ def optimal_delta(
     >>> round(composition.optimal_delta(0.1, 100, target_epsilon=4.0), 8)
     3.422e-05
     """
-    return _worst_loss(epsilon, delta).compose(k).delta(target_epsilon)
+    coins, log_kept = randomized_response(epsilon).compose(k), _log_kept(delta, k)
+    with np.errstate(divide="ignore"):
+        return -np.expm1(log_kept + np.log1p(-np.minimum(coins.delta(target_epsilon), 1.0)))
 
 
 @checked
@@ -246,17 +248,21 @@ def optimal(
 ) -> float | Array:
     """Least epsilon of k adaptive (epsilon, delta)-DP rounds at `target_delta` (X-optimal).
 
-    Infinite if `target_delta` < 1 - (1-delta)^k, up to round-off.
+    Infinite if `target_delta` < 1 - (1-delta)^k, and k epsilon at equality.
 
     >>> round(composition.optimal(0.1, 100, 1e-6), 4)
     4.7746
     """
-    return _worst_loss(epsilon, delta).compose(k).epsilon(target_delta)
+    coins, kept = randomized_response(epsilon).compose(k), _log_kept(delta, k)
+    with np.errstate(divide="ignore"):  # ln(1 - target_delta) - k ln(1-delta), <= 0 if feasible
+        room = np.where(target_delta == 1, -np.inf, np.log1p(-target_delta) - max(kept, -1e300))
+    epsilons = np.asarray(coins.epsilon(-np.expm1(np.minimum(room, 0.0))))
+    return np.where(room > 0, np.inf, epsilons)
 
 
-def _worst_loss(epsilon, delta):
-    """That of the `dominating_pair`; without a leak that of the coin, where nothing is rounded."""
-    return finite(*dominating_pair(epsilon, delta)) if delta else randomized_response(epsilon)
+def _log_kept(delta, k):
+    """ln (1-delta)^k: no round shows the data."""
+    return k * np.log1p(-delta) if delta < 1 else -np.inf
 
 
 def _normalise(part, law):

@@ -250,6 +250,5 @@ def test_extreme_rounds_give_an_answer_without_a_warning():
     assert composition.optimal(1e-3, 10**9, 1e-5, 1e-6) == np.inf
     assert composition.optimal_delta(1e-3, 10**9, 1e-5, 1e-6) == 1.0
     assert composition.optimal(0.3, 10, [0.5, 1.0], 1.0).tolist() == [np.inf, 0.0]
-    holds(composition.optimal(0.3, 10, few * (1 - 1e-12), 1e-4) == np.inf)
-    equal(composition.optimal(0.3, 10, few * (1 + 1e-14), 1e-4), 3.0)
+    equal(composition.optimal(0.3, 10, few, 1e-4), 3.0)
     equal(composition.optimal_delta(0.0, 100, [0.0, 5.0], 1e-4), many)
