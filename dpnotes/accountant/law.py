@@ -55,31 +55,36 @@ def ratios_to_first(log_terms):
 
 def phase_sums(weights, loss, h, count):
     """For each row of weights the sums of weights (exp(iy loss) - 1) at y = 0, h, ...,
-    (count - 1) h; and a round-off in EPS that they have beside that of their terms: a Fourier
-    transform, which is fast where losses are many, errs where y is small, too."""
+    (count - 1) h; and how much weight went through a Fourier transform, which is fast where losses
+    are many, but errs where y is small, too."""
     if len(loss) < MANY or count < MANY or np.iscomplexobj(loss):
-        return _direct_sums(weights, loss, h, count), 0
-    return np.array([_fourier_sums(row, loss, h, count) - row.sum() for row in weights]), FOURIER
+        return _direct_sums(weights, loss, h, count), np.zeros((len(weights), 1))
+    total, moved = zip(*(_fourier_sums(row, loss, h, count) for row in weights), strict=True)
+    return np.array(total), np.array(moved)[:, None]
 
 
 def _fourier_sums(weights, loss, h, count):
-    """The sums of weights exp(iy loss): each loss is moved to the nearest multiple of a spacing, by
-    x spacings, and exp(iyx) is its series. With y up to half of the transform's period, its terms
-    are at most (pi/2)^n / n!."""
+    """The sums of weights (exp(iy loss) - 1), and the weight of what is transformed: each loss is
+    moved to the nearest multiple of a spacing, by x spacings, and exp(iyx) is its series. With y up
+    to half of the transform's period, its terms are at most (pi/2)^n / n!. What is moved to 0 needs
+    no transform."""
     size = 2 ** (2 * count - 1).bit_length()
     place = loss * (h * size / (2 * np.pi))
     order = np.argsort(place, kind="stable")
     place, weights = place[order], weights[order]
-    power, total = np.ones(count, complex), np.zeros(count, complex)
+    near = np.rint(place) == 0
+    still, light, place, weights = place[near], weights[near], place[~near], weights[~near]
+    moved, power = weights.sum(), np.ones(count, complex)
+    total = -moved * power
     cell = np.rint(place)
     first = np.flatnonzero(np.diff(cell, prepend=-np.inf))
     x, cell = place - cell, cell[first].astype(np.int64) % size
     for n in range(TERMS):  # reduceat adds in pairs: many equal weights lose no digits
         moments = np.bincount(cell, np.add.reduceat(weights, first), size)
-        total += power * np.conj(np.fft.rfft(moments)[:count])
-        weights = weights * x
+        total += power * (np.conj(np.fft.rfft(moments)[:count]) + (light.sum() if n else 0.0))
+        weights, light = weights * x, light * still
         power = power * (2j * np.pi / size / (n + 1)) * np.arange(count)
-    return total
+    return total, moved
 
 
 def _direct_sums(weights, loss, h, count):
@@ -230,13 +235,13 @@ class Step:
         for start in range(0, len(weights), block):
             some = slice(start, start + block)
             times, some, sizes = self.times[some], weights[some], TERM + 5 * abs(log_p[some])
-            value, beside = phase_sums(some, loss, h, count)
+            value, moved = phase_sums(some, loss, h, count)
             some = abs(some)
             sizes = some * (sizes + abs(c) * (abs(loss) + slips))
             value, slip = log1p_complex(value), np.multiply.outer(some @ slips, y)
             most = 2 * sizes.sum(axis=1)[:, None] + 5 * np.multiply.outer(some @ abs(loss), y)
             near = np.multiply.outer(sizes @ abs(loss), y)
-            noise = EPS * (np.minimum(near, most) + slip + beside)
+            noise = EPS * (np.minimum(near, most) + slip + FOURIER * moved)
             # what is below its round-off is said to be as large, and off by twice as much
             least = np.log(np.maximum(noise, 1e-300))
             lost = value.real < least
