@@ -81,7 +81,7 @@ class Laplace(Step):
         return float(self.rate * np.exp(u - mixed_loss(u, self.rate)))
 
     def _height(self, c):
-        """How far u is lifted. A negative power of G grows, but by less than e near u = -a, and
+        """How far u is lifted. A negative power of G grows, but by less than 3 near u = -a, and
         further on by less than it has fallen."""
         power, share = self._power(c), min(self._share(min(1 - self.end, self.end)), 0.5)
         return 1.5 if power >= 0 else sqrt(2 / max(2.0, -power * share * (1 - share)))
