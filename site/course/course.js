@@ -76,12 +76,12 @@ const stays = new Map();
 function wait(seen) {
   for (const { target, isIntersecting } of seen) {
     clearTimeout(stays.get(target));
-    const id = target.parentElement.id;
-    if (isIntersecting)
-      stays.set(
-        target,
-        setTimeout(() => note("read", id), STAY),
-      );
+    if (!isIntersecting) continue; // also what left the page, which has no parent
+    const { id } = target.parentElement;
+    stays.set(
+      target,
+      setTimeout(() => note("read", id), STAY),
+    );
   }
 }
 const watcher = new IntersectionObserver(wait, { rootMargin: HEADER });
