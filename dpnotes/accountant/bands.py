@@ -36,9 +36,8 @@ SMALL, APART, MOST = 0.1, 1.5, 128  # sigmas of rows: the least, ratio of two; h
 # lines: tried above which error, with how many nodes, with a pinch, and whether for each band
 PLAIN = (1e-9, NODES, PINCHED, False)
 WAYS = (1e-11, 4_000, 0, False), (1e-11, 20_000, 0, True), PLAIN, (1e-6, 20_000, 10_000, True)
-BESIDE_ATOMS = (1e-11, 4_000, 4_000, False), *WAYS[1:]
-ALONE = (1e-9, NODES, 25_000, False), (1e-5, *PLAIN[1:])
-TRIES, TRUSTED = 4, 0.5  # of each way; above this error a line does not say where it is asked
+BESIDE_ATOMS, ALONE = ((1e-11, 4_000, 4_000, False), *WAYS[1:]), (PLAIN,)
+TRIES = 4  # of each way
 SEEN = 1e-9  # share of the tail above which a band that does not fall gets a pinch
 
 
@@ -238,7 +237,7 @@ def tail_near(tilts, start, asked=None):
             left = far and left - 1
             if off < error:
                 best, error, answered = found, off, at
-            if off < TRUSTED and at != place:
+            if off < inf and at != place:
                 start, place, guess = (tilts.saddle(epsilon=at)[0], at, start[2]), at, None
     return best, answered
 

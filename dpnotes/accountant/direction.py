@@ -15,12 +15,13 @@ from math import exp, expm1, inf, log, log1p
 
 import numpy as np
 
-from .bands import TRUSTED, gathered, tail_near
+from .bands import gathered, tail_near
 from .kinds import KINDS
 from .law import EPS
 from .tilts import Tilts, renyi
 from .written import OneStep, Sums, is_short
 
+TRUSTED = 0.5  # above this error Chernoff's bounds may say more
 SHARP, WORSE = 1e-12, 10.0  # a line serves below SHARP, or below WORSE times the middle's error
 FAIR, PINCHED, FAR = 1e-9, 1e-7, 0.3  # errors (with a pinch) and distance that ask for a new line
 LEAST = 1e-290  # what upper ends have above, and lower ends below, what may have underflowed
@@ -185,7 +186,7 @@ class Direction:
 
         def asked(tail, place):
             (e,), (slope,), (error,) = solve(tail, target[[middle]], place, side, 0, last)
-            sure = error < (PINCHED if tail.pinch else FAIR) or error > TRUSTED
+            sure = error < (PINCHED if tail.pinch else FAIR)
             return float(e), float(error), not sure and abs(e - place) * slope > FAR
 
         tail, place = self.written, start[1]
