@@ -27,9 +27,9 @@ from ...checks import (
     nonnegative, number_within, refusal, scalar,
 )  # fmt: skip
 from ..gaussian import gaussian_sigma
-from ..renyi_dp import FINE_ORDERS
 
 ROUNDING = Fraction(1, 10**12)  # of the budget: charges are right to about this
+FINE_ORDERS = 1 + np.geomspace(1e-3, 1e12, 15_001)
 Range = Annotated[float, number_within(1e-6, 500.0)]
 
 
