@@ -24,7 +24,7 @@ import numpy as np
 from ..numerics import expm1_complex, log1p_complex
 from .cut import LARGEST, RATIO, Cut
 from .law import EPS, Gaussian, Step
-from .line import NODES, PINCHED, SumOfLines, line
+from .line import SumOfLines, line
 from .panels import Symmetrised
 from .sampled_gaussian import SampledGaussian, mixed_loss
 from .tilts import TOLERANCE, Tilts
@@ -34,7 +34,7 @@ NONE, LEAST = exp(NOTHING), 1e-170  # J/a of a kind that J says nothing of; of a
 MOST_ROWS, MOST_KINDS = 1000, 60  # steps that differ, and meshes for them, at most
 SMALL, APART, MOST = 0.1, 1.5, 128  # sigmas of rows: the least, ratio of two; how many rows
 # lines: tried above which error, with how many nodes, with a pinch, and whether for each band
-PLAIN = (1e-9, NODES, PINCHED, False)
+PLAIN = (1e-9, 300_000, 40_000, False)
 WAYS = (1e-11, 4_000, 0, False), (1e-11, 20_000, 0, True), PLAIN, (1e-6, 20_000, 10_000, True)
 BESIDE_ATOMS, ALONE = ((1e-11, 4_000, 4_000, False), *WAYS[1:]), (PLAIN,)
 TRIES = 4  # of each way

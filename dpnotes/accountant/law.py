@@ -72,11 +72,11 @@ def _fourier_sums(weights, loss, h, count):
     place = loss * (h * size / (2 * np.pi))
     order = np.argsort(place, kind="stable")
     place, weights = place[order], weights[order]
-    near = np.rint(place) == 0
-    still, light, place, weights = place[near], weights[near], place[~near], weights[~near]
-    moved, power = weights.sum(), np.ones(count, complex)
-    total = -moved * power
     cell = np.rint(place)
+    near = cell == 0
+    still, light, place, weights = place[near], weights[near], place[~near], weights[~near]
+    cell, moved, power = cell[~near], weights.sum(), np.ones(count, complex)
+    total = -moved * power
     first = np.flatnonzero(np.diff(cell, prepend=-np.inf))
     x, cell = place - cell, cell[first].astype(np.int64) % size
     for n in range(TERMS):  # reduceat adds in pairs: many equal weights lose no digits

@@ -34,7 +34,6 @@ from .law import EPS, Gaussian
 from .tilts import TOLERANCE, Tilts, cumulant
 
 ENOUGH = 1e-10  # relative error: aliases and cut of a pinched line
-NODES, PINCHED = 300_000, 40_000  # most nodes of a line; and with a pinch
 WORK = 1_000_000_000  # most products of a line
 HEIGHTS = 1.15 ** np.arange(200)
 
@@ -198,7 +197,7 @@ def fall(parts, c, variance, log_room, most):
     return (float(heights[n]), bound(n)) if n <= last else (None, None)
 
 
-def line(tilts, start, nodes=NODES, pinched=PINCHED):
+def line(tilts, start, nodes, pinched):
     """The line for a saddle point (c, e, log t), or None if it can't be had with so many nodes, or
     so many with a pinch."""
     parts = tilts.parts

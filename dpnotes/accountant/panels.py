@@ -86,6 +86,7 @@ class Laplace(Step):
         power, share = self._power(c), min(self._share(min(1 - self.end, self.end)), 0.5)
         return 1.5 if power >= 0 else sqrt(2 / max(2.0, -power * share * (1 - share)))
 
+    @lru_cache(maxsize=16)  # noqa: B019
     def edges(self, c, band):
         """Ends of panels of 16 nodes, ever shorter ones next to both ends, and where u turns."""
         width = self._height(c) / 2
@@ -97,8 +98,11 @@ class Laplace(Step):
             found.append(sign * (self.end - np.minimum(steps, self.end)))
         return np.unique(np.concatenate(found))
 
+    def _late(self, height):
+        return self.rate == 1 and height * self.end > LATE
+
     def work(self, c, h, count):
-        late = self.rate == 1 and h * count * self.end > LATE
+        late = self._late(h * count)
         return 60 * count if late else 4 * len(self.edges(c, h * (count - 1))) * count
 
     @lru_cache(maxsize=4)  # noqa: B019 (of a frozen value, and few)
@@ -117,7 +121,7 @@ class Laplace(Step):
 
     def along(self, c, h, count):
         """Unsampled, M(z) = e^(-a/2) (cosh s + (a/2) (sinh s)/s), s = (z + 1/2) a, is even in s."""
-        if self.rate < 1 or h * count * self.end <= LATE:
+        if not self._late(h * count):
             return super().along(c, h, count)
         far, angle = abs(c + 0.5) * self.end or 1e-300, h * self.end * np.arange(count)
         s = far + (1j if c >= -0.5 else -1j) * angle
@@ -132,11 +136,12 @@ class Laplace(Step):
 
     def falls(self, c):
         loss, log_p, *_ = self.rule(c, 0.0)
-        tilted = log_p + c * loss - self.cumulant(c)[0]
+        log_mass = self.cumulant(c)[0]
+        tilted = log_p + c * loss - log_mass
         u = np.linspace(-self.end, self.end, 3)
         power = 1 + self._power(c)
         density = self.log_q(u) - u + power * mixed_loss(u, self.rate) - log(self.rate)
-        peak = float(np.exp(min(np.max(density) - self.cumulant(c)[0] + 0.1, 600.0)))
+        peak = float(np.exp(min(np.max(density) - log_mass + 0.1, 600.0)))
         atoms = float(np.exp(tilted[[0, -1]]).sum()) * (1 + 1e-12)
         return lambda height: min(0.0, log(atoms + 4 * peak / height) if height > 0 else 0.0)
 
@@ -230,9 +235,9 @@ class Symmetrised(SampledGaussian):
         u, _, log_q, _ = self._nodes(self.edges(c, 0.0))
         turned = [self._turned(u, log_q, c, *way) for way in self._turns()]
         log_terms, phases, sides = map(np.array, zip(*turned, strict=True))
-        terms = log_terms - self.cumulant(c)[0]
-        rest = -inf if self.lower else self.log_rest()
-        still = np.logaddexp(np.logaddexp.accumulate(sides), rest) - self.cumulant(c)[0]
+        log_mass = self.cumulant(c)[0]
+        terms, rest = log_terms - log_mass, -inf if self.lower else self.log_rest()
+        still = np.logaddexp(np.logaddexp.accumulate(sides), rest) - log_mass
 
         def bound(height):
             found = terms - height * phases
