@@ -32,9 +32,8 @@ COLORS = ("#0068a5", "#c2450a", "#00795a", "#a24a86", "#806000", "#5f4bb6", "#5c
 NARROW = 4.2  # inches: on a phone of 360 pixels a point of type is a pixel
 COARSE = 0.7  # a curve may be simplified by so many points on a phone: half the bytes
 SMALLEST = 9  # points of type on a phone
-early: Callable[[str], object] | None = (
-    None  # shows the drawing for wide pages while the one for phones is made
-)
+# shows the drawing for wide pages while the one for phones is made
+early: Callable[[str], object] | None = None
 
 _VARIABLES = {INK: "--dpn-ink", MUTED: "--dpn-muted", GRID: "--dpn-grid"}
 _VARIABLES |= {"#ffffff": "--dpn-paper", "#000000": "--dpn-ink"}

@@ -185,10 +185,10 @@ def objective_perturbation(
     # completing the square: <b, theta>/n moves the regulariser's centre to -b/(n lambda)
     theta, _ = descend(x, y, loss, lam, -b / (n * lam), np.zeros(d), tolerance=AIM)
     theta = theta + spherical_laplace(d, 2 * RESIDUAL / (lam * share), rng=rng)
-    curve = partial(objective_perturbation_delta, sigma=scale, excess=share + kappa)
-    return PrivateFit(
-        theta, epsilon, delta, scale, curve if delta else randomized_response(epsilon).delta
-    )
+    curve: Callable = randomized_response(epsilon).delta
+    if delta:
+        curve = partial(objective_perturbation_delta, sigma=scale, excess=share + kappa)
+    return PrivateFit(theta, epsilon, delta, scale, curve)
 
 
 @checked

@@ -10,6 +10,7 @@ output: it has to be private itself.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +25,7 @@ from ..renyi_dp import ORDERS, rdp_to_dp_improved
 LEAST_CHANCE = 1e-307  # of an output to be the best: its loss would lose digits
 
 
-class Runs:
+class Runs(ABC):
     """The law of the number K of runs, with the generating function f.
 
     >>> stopping.geometric_runs(10.0).mean
@@ -34,19 +35,19 @@ class Runs:
     mean: float  # E K
     none = 0.0  # P(K = 0)
 
+    @abstractmethod
     def masses(self, p: Array, above: Array, upto: Array) -> Array:
         """P(the best of K runs is this output), f(upto) - f(upto - p). It has probability p in one
         run, all better outputs have `above` together, and `upto` = 1 - above."""
-        raise NotImplementedError
 
+    @abstractmethod
     def steepest(self, epsilon: Array) -> Array:
         """The largest ln f'(u)/f'(v), for u, v the probabilities of an event under
         epsilon-close laws."""
-        raise NotImplementedError
 
+    @abstractmethod
     def renyi(self, loss: PrivacyLoss, alpha: Array) -> Array:
         """A bound on the Renyi divergence of the best."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
