@@ -125,8 +125,7 @@ def audit(
     ]
     if likelier == "x_neighbour":
         counts.reverse()
-    seen, seen_on_other = counts
-    bound = float(log_ratio_bound(seen, seen_on_other, half, delta, false_alarm))
+    bound = float(log_ratio_bound(*counts, half, delta, false_alarm))
     event = classes.words(members)
     return Audit(bound, epsilon, delta, 1 - false_alarm, event, likelier, tuple(counts), half)
 
