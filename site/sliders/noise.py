@@ -8,7 +8,7 @@ from scipy.stats import laplace, norm
 import dpnotes as dp
 from dpnotes.chapters import gaussian
 
-from .marks import area, dots, line
+from .marks import area, at, dots, line
 from .spec import Axis, Control, Panel, Slider, decades, each, figure, say, says, table, ticks
 
 Pair = namedtuple("Pair", "noise label scales start law delta verdict")
@@ -16,22 +16,16 @@ Pair = namedtuple("Pair", "noise label scales start law delta verdict")
 
 def pair_panels(limit):
     """What its plot shows."""
+    p, covered = at("p", "scale"), at("covered", "scale", "epsilon")
     return [
         Panel(
             Axis("published number y", -6, 7, ticks(-6, -4, -2, 0, 2, 4, 6)),
             Axis("density", *limit, ticks(0, 0.2, 0.4, 0.6, 0.8, 1)),
             [
-                area(
-                    "y",
-                    "covered scale epsilon",
-                    "p scale",
-                    color=1,
-                    opacity=0.6,
-                    label="area δ: p above e^ε q",
-                ),
-                line("y", "q scale", color=2, label="q"),
-                line("y", "covered scale epsilon", color=2, dash="5 3", label="e^ε q"),
-                line("y", "p scale", color=0, label="p"),
+                area("y", covered, p, color=1, opacity=0.6, label="area δ: p above e^ε q"),
+                line("y", at("q", "scale"), color=2, label="q"),
+                line("y", covered, color=2, dash="5 3", label="e^ε q"),
+                line("y", p, color=0, label="p"),
             ],
         )
     ]
@@ -109,8 +103,8 @@ def gaussian_profile_panels():
             Axis("ε", 0, 4, ticks(0, 1, 2, 3, 4)),
             Axis("δ", 1e-10, 1, decades(-10, 0, 2), log=True),
             [
-                line("epsilon", "tail sigma", color=1, dash="6 3", label="tail Pr[L > ε]"),
-                line("epsilon", "profile sigma", color="ink", width=2.4, label="exact δ(ε)"),
+                line("epsilon", at("tail", "sigma"), color=1, dash="6 3", label="tail Pr[L > ε]"),
+                line("epsilon", at("profile", "sigma"), color="ink", width=2.4, label="exact δ(ε)"),
                 dots(1, 1e-5, color=3, size=5.5, label="promised: ε = 1, δ = 10⁻⁵"),
             ],
         )

@@ -5,7 +5,7 @@ import numpy as np
 import dpnotes as dp
 from dpnotes.chapters import composition, renyi_dp, subsampling
 
-from .marks import area, dots, line, rule
+from .marks import area, at, dots, line, rule
 from .spec import Axis, Control, Panel, Slider, decades, each, figure, say, says, table, ticks, told
 
 
@@ -16,13 +16,13 @@ def composition_race_panels():
             Axis("rounds k", 1, 10_000, decades(0, 4), log=True),
             Axis("ε of k rounds, each 0.1-DP", 0.05, 1000, decades(-1, 3), log=True),
             [
-                rule(x="rounds k", color="muted", dash="2 3"),
+                rule(x=at("rounds", "k"), color="muted", dash="2 3"),
                 line("rounds", "basic", color=0, label="basic"),
-                line("rounds", "advanced delta", color=1, label="advanced, tight mean"),
-                line("rounds", "optimal delta", color="ink", width=2.4, label="optimal"),
-                dots("rounds k", "basic k", color=0),
-                dots("rounds k", "advanced delta k", color=1),
-                dots("rounds k", "optimal delta k", color="ink"),
+                line("rounds", at("advanced", "delta"), color=1, label="advanced, tight mean"),
+                line("rounds", at("optimal", "delta"), color="ink", width=2.4, label="optimal"),
+                dots(at("rounds", "k"), at("basic", "k"), color=0),
+                dots(at("rounds", "k"), at("advanced", "delta", "k"), color=1),
+                dots(at("rounds", "k"), at("optimal", "delta", "k"), color="ink"),
             ],
         )
     ]
@@ -73,16 +73,17 @@ def composition_race():
 
 def amplification_panels():
     """What its plot shows."""
+    formula, chosen = "ε′ = ln(1 + r(e^ε − 1))", at("epsilons", "epsilon")
     return [
         Panel(
             Axis("ε on the sample", 0.01, 12, decades(-2, 1), log=True),
             Axis("ε′ for all the data", 1e-6, 20, decades(-6, 1), log=True),
             [
                 line("fine", "fine", color="muted", width=1.2, label="without sampling"),
-                line("fine", "straight rate", color=1, dash="6 3", label="the guess r ε"),
-                line("fine", "curve rate", color=0, width=2.2, label="ε′ = ln(1 + r(e^ε − 1))"),
-                rule(x="epsilons epsilon", color="muted", dash="2 3"),
-                dots("epsilons epsilon", "after rate epsilon", color=0, size=5.5),
+                line("fine", at("straight", "rate"), color=1, dash="6 3", label="the guess r ε"),
+                line("fine", at("curve", "rate"), color=0, width=2.2, label=formula),
+                rule(x=chosen, color="muted", dash="2 3"),
+                dots(chosen, at("after", "rate", "epsilon"), color=0, size=5.5),
             ],
         )
     ]
@@ -126,19 +127,20 @@ def amplification():
 
 def renyi_orders_panels(limit):
     """What its plot shows."""
+    spent, classic = at("spent", "k"), at("classic", "k")
     return [
         Panel(
             Axis("order α", 2, 200, ticks(2, 5, 10, 20, 50, 100, 200), log=True),
             Axis("ε at δ = 10⁻⁵", *limit, ticks(0, 0.5, 1, 1.5, 2, 2.5, 3)),
             [
-                area("orders", 0, "spent k", color=2, label="spent: k D_α"),
-                area("orders", "spent k", "classic k", color=1, label="price: ln(1/δ)/(α − 1)"),
-                line("orders", "classic k", color=1, label="classic ε: the sum"),
-                line("orders", "improved k", color=0, dash="6 3", label="improved"),
-                rule(y="exact k", color="ink", label="exact"),
-                rule(x="orders order", color="muted", dash="2 3"),
-                dots("best k", "least k", color="ink", size=4, label="best order"),
-                dots("orders order", "classic k order", color=1, size=5.5),
+                area("orders", 0, spent, color=2, label="spent: k D_α"),
+                area("orders", spent, classic, color=1, label="price: ln(1/δ)/(α − 1)"),
+                line("orders", classic, color=1, label="classic ε: the sum"),
+                line("orders", at("improved", "k"), color=0, dash="6 3", label="improved"),
+                rule(y=at("exact", "k"), color="ink", label="exact"),
+                rule(x=at("orders", "order"), color="muted", dash="2 3"),
+                dots(at("best", "k"), at("least", "k"), color="ink", size=4, label="best order"),
+                dots(at("orders", "order"), at("classic", "k", "order"), color=1, size=5.5),
             ],
         )
     ]

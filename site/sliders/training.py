@@ -7,7 +7,7 @@ from dpnotes.accountant.tilts import cumulant
 from dpnotes.chapters import erm
 from dpnotes.chapters.erm import surveys
 
-from .marks import dots, line, note, rule, stems
+from .marks import at, dots, line, note, rule, stems
 from .spec import Axis, Control, Panel, Slider, figure, say, says, table, ticks
 
 LINES = (2.0, 4.0, 8.0, 12.0, 16.0, 20.0, 24.0)
@@ -30,13 +30,14 @@ def both_ways(half, sign=1):
 
 def contour_nodes_panels(height, limit):
     """What its plot shows."""
+    nodes, heights = at("nodes", "c", "h"), at("heights", "c", "h")
     return [
         Panel(
             Axis("Re z", -4, 28, ticks(0, 8, 16, 24)),
             Axis("Im z = y", *height, ticks(-40, -20, 0, 20, 40)),
             [
-                rule(x="lines c", color=0),
-                dots("where c h", "nodes c h", color=1, size=3),
+                rule(x=at("lines", "c"), color=0),
+                dots(at("where", "c", "h"), nodes, color=1, size=3),
                 note("poles", 0, "× ×", color="ink", anchor="middle"),
             ],
             share=0.36,
@@ -46,9 +47,9 @@ def contour_nodes_panels(height, limit):
             Axis("integrand, in millionths", *limit, ticks(-2, 0, 2, 4)),
             [
                 rule(y=0, color="muted"),
-                line("y", "curves c", color=0, label="integrand on the line"),
-                stems("nodes c h", "heights c h", color=1, width=1.4),
-                dots("nodes c h", "heights c h", color=1, size=3, label="nodes"),
+                line("y", at("curves", "c"), color=0, label="integrand on the line"),
+                stems(nodes, heights, color=1, width=1.4),
+                dots(nodes, heights, color=1, size=3, label="nodes"),
             ],
             share=0.64,
         ),
@@ -154,19 +155,20 @@ def optimum(x, vote):
 
 def erm_accuracy_panels(limit):
     """What its plot shows."""
+    answer, question = (at(name, "n", "epsilon") for name in ("answer", "question"))
     return [
         Panel(
             Axis("ε", 0.04, 8, ticks(0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4), log=True),
             Axis("accuracy on 236 other voters", *limit, ticks(0, 0.25, 0.5, 0.75, 1)),
             [
-                rule(y="free n", color="muted", dash="6 3", label="no privacy"),
+                rule(y=at("free", "n"), color="muted", dash="6 3", label="no privacy"),
                 rule(y="majority", color="muted", dash="2 3", label="the larger party"),
-                dots("left epsilon", "answer n epsilon", color=0, size=2.2, opacity=0.5),
-                dots("right epsilon", "question n epsilon", color=1, size=2.2, opacity=0.5),
-                line("budgets", "answer_mean n", color=0, label=LEARNERS[0][0]),
-                line("budgets", "question_mean n", color=1, label=LEARNERS[1][0]),
-                dots("budgets epsilon", "answer_mean n epsilon", color=0),
-                dots("budgets epsilon", "question_mean n epsilon", color=1),
+                dots(at("left", "epsilon"), answer, color=0, size=2.2, opacity=0.5),
+                dots(at("right", "epsilon"), question, color=1, size=2.2, opacity=0.5),
+                line("budgets", at("answer_mean", "n"), color=0, label=LEARNERS[0][0]),
+                line("budgets", at("question_mean", "n"), color=1, label=LEARNERS[1][0]),
+                dots(at("budgets", "epsilon"), at("answer_mean", "n", "epsilon"), color=0),
+                dots(at("budgets", "epsilon"), at("question_mean", "n", "epsilon"), color=1),
             ],
         )
     ]
