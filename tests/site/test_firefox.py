@@ -16,7 +16,7 @@ import pytest
 import websocket
 from test_run import server as served
 
-from machine import FOR_PYTHON
+from machine import FOR_PYTHON, LOOP
 
 server = served
 
@@ -143,7 +143,7 @@ def test_run_stop_and_back(firefox, server):
     run(firefox, 2)
     assert "done in" in settled(firefox, 2)
     assert "2.3851" in firefox.evaluate(shown(2))
-    run(firefox, 2, "while True:\n    pass")
+    run(firefox, 2, LOOP)
     firefox.wait(f"/^running …/.test({bar(2)}.querySelector('.run-note').textContent)")
     firefox.evaluate("void document.querySelector('.run-panel [data-do=stop]').click()")
     assert "stopped" in settled(firefox, 2)
