@@ -50,7 +50,7 @@ class Server:
     """The site, served until that is ended."""
 
     def __init__(self):
-        self.serving = served(Quiet)
+        self.serving = served()
         self.address = next(self.serving)
 
     def end(self):
