@@ -31,14 +31,15 @@ surroundings.enter()  # before anything else is imported
 import nbformat
 import yaml
 from jupyter_cache import get_cache
-from jupyter_cache.executors.utils import create_cache_bundle
+from jupyter_cache.base import CacheBundleIn
 from jupyter_client.manager import AsyncKernelManager
+from myst_nb.core.read import read_myst_markdown_notebook
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 import kernels
 from checks import guards, licences
-from pages.notebook import is_executed, tags_of
+from pages.notebook import is_executed, written_out
 from run import offline, runtime
 from surroundings import ROOT
 
@@ -151,42 +152,36 @@ def execute_pages(paths, cache_path):
     os.environ["TQDM_DISABLE"] = "1"  # what a page prints must not depend on how long it took
     shutil.rmtree(cache_path, ignore_errors=True)
     cache = get_cache(cache_path)
-    for path in filter(is_executed, paths):
-        cache.add_nb_to_project(str(path), read_data={"name": "myst_nb_md", "type": "plugin"})
+    executed = sorted(filter(is_executed, paths), key=lambda path: -path.stat().st_size)
 
-    async def execute_all():
+    async def execute_all():  # the longest page first
         cores = asyncio.Semaphore(os.cpu_count() or 1)
-        records = cache.list_unexecuted()
-        records.sort(key=lambda record: -Path(record.uri).stat().st_size)  # no long one is last
-        await asyncio.gather(*(execute_page(cache, record.pk, cores) for record in records))
+        await asyncio.gather(*(execute_page(cache, path, cores) for path in executed))
 
     asyncio.run(execute_all())
 
 
-async def execute_page(cache, key, cores):
-    """Execute one notebook of the cache's list, when a core is free."""
-    page = cache.get_project_notebook(key)
-    for cell in page.nb.cells:  # as Sphinx will read them: the cache compares them
-        if "tags" not in cell.metadata and (tags := tags_of(cell.source)):
-            cell.metadata["tags"] = tags
+async def execute_page(cache, path, cores):
+    """Execute one page, as Sphinx will read it, when a core is free."""
+    notebook = read_myst_markdown_notebook(written_out(path.read_text(encoding="utf-8")))
     async with cores:
         manager = kernels.manager(AsyncKernelManager, kernel_name="python3")
-        folder = {"metadata": {"path": str(Path(page.uri).parent)}}
+        folder = {"metadata": {"path": str(path.parent)}}
         client = NotebookClient(
-            page.nb, km=manager, timeout=300, resources=folder, record_timing=False,
+            notebook, km=manager, timeout=300, resources=folder, record_timing=False,
             coalesce_streams=True,  # however slowly they came
         )  # fmt: skip
         start = time.monotonic()
         try:
             await client.async_execute()
         except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
-            print(f"{page.uri}: {error}", file=sys.stderr)
+            print(f"{path}: {error}", file=sys.stderr)
             return
         finally:
             await manager.shutdown_kernel(now=True)
     seconds = time.monotonic() - start
-    print(f"executed in {seconds:.0f} s: {Path(page.uri).stem}", flush=True)
-    bundle = create_cache_bundle(page, None, None, seconds, None)
+    print(f"executed in {seconds:.0f} s: {path.stem}", flush=True)
+    bundle = CacheBundleIn(notebook, str(path), data={"execution_seconds": seconds})
     cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
 
 

@@ -23,6 +23,8 @@ FLAGS = (
 # milliseconds: no measure of speed, the end of what cannot come; longer on a busy machine
 PATIENCE = int(30_000 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
 FOR_PYTHON = 10 * PATIENCE  # in the page: it starts, imports and computes
+BLANK = "raise NotImplementedError()"  # what a sheet has until a student has written an answer
+LOOP = "while True: x = 1"
 
 
 def unable(why):
@@ -70,7 +72,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
     """A file server that does not write a line for each request."""
 
     def log_message(self, *args):
-        pass
+        """Says nothing."""
 
 
 FORMULA, SPAN = b'<span class="katex"', re.compile(rb"<(/?)span\b")

@@ -187,24 +187,29 @@ class Marking:
         self.log.append("again in a new process:")
 
     def second_run(self):
-        """Where the tests stand, with given answers in the place of those that failed for good."""
+        """Test each failed question again, at its last ATTEMPTS test cells.
+
+        After the last of them has failed, the master's answer is lent. Returns the questions that
+        are right only since another one's answer was lent.
+        """
         steps = list(self.steps)
-        there = Counter(body for kind, body in steps if kind == "test")
-        steps += [("test", q) for q in self.failed if not there[q]]
-        left = Counter(body for kind, body in steps if kind == "test")
-        helped = []
+        tested = {body for kind, body in steps if kind == "test"}
+        steps += [("test", question) for question in self.failed if question not in tested]
+        tests_left = Counter(body for kind, body in steps if kind == "test")
+        right_with_lent = []
 
         def at_test(question):
-            left[question] -= 1
-            if question not in self.failed or question in self.lent or left[question] >= ATTEMPTS:
+            tests_left[question] -= 1
+            again = question in self.failed and question not in self.lent
+            if not again or tests_left[question] >= ATTEMPTS:
                 return
             if self.both(question):
-                helped.extend([question] if self.lent else [])
-            elif not left[question] and self.lends:
+                right_with_lent.extend([question] if self.lent else [])
+            elif not tests_left[question] and self.lends:
                 self.lend(question)
 
         self.run_steps(steps, at_test)
-        return helped
+        return right_with_lent
 
     def lend(self, question):
         """The master's answer from here on. It must fit what the student's cells have made."""

@@ -18,7 +18,6 @@ from run import runtime
 SOLUTION = re.compile(
     r"^```\{solution\} (\S+)\n(.*?)(?=\n```\{exercise|\n\([\w-]+\)=\n|\n## |\Z)", re.M | re.S
 )
-PROOF = re.compile(r"^((:{3,})\{dropdown\} Proof(?:(?!\\square).)*?)\n(?=\2$)", re.M | re.S)
 GATED = r"```{solution-start} \1\n:class: dropdown\n\2\n```{solution-end}\n```\n"
 
 
@@ -40,7 +39,6 @@ def without_widgets(text):
 def as_notebook(text):
     """A page's text as a notebook, without widgets; what the site adds to folds is written out."""
     text = SOLUTION.sub(GATED, written_out(text))
-    text = PROOF.sub(r"\1\n$\\square$\n", text)
     notebook = jupytext.reads(without_widgets(text), fmt="md:myst")
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number}"  # jupytext draws them at random
@@ -77,7 +75,8 @@ def write_notebook(source, folder, *first):
 def write_downloads(source, folder):
     """Put ``<page>.md`` and ``<page>.ipynb`` into ``folder``."""
     write_notebook(source, folder, at_home())
-    shutil.copy(source, folder)
+    text = written_out(source.read_text(encoding="utf-8"))
+    (folder / source.name).write_text(text, encoding="utf-8")
 
 
 def link(url, icon, tooltip):

@@ -18,7 +18,6 @@ AFTER_SOLUTION = (
     exercises.exercise_node, exercises.exercise_enumerable_node, nodes.section, nodes.target,
 )  # fmt: skip
 SHARED_IDS = (["proof-content"], ["exercise-content"], ["solution-content"])
-SQUARE = r"\square"
 logger = logging.getLogger(__name__)
 
 
@@ -26,10 +25,8 @@ class Dropdown(Admonition):
     """``{dropdown} Title``: a proof, a hint, or a question with its answer."""
 
     def run(self):
-        """The title says whether it is a question, or a proof, which ends with a square."""
+        """The title says whether it is a question."""
         asks = self.arguments[0].startswith("Question")
-        if self.arguments[0].startswith("Proof") and SQUARE not in "".join(self.content):
-            self.content.append(f"${SQUARE}$", *self.content.info(-1))
         self.options["class"] = ["dropdown", "question"] if asks else ["dropdown"]
         return super().run()
 

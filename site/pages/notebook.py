@@ -4,10 +4,13 @@ import json
 import re
 from pathlib import Path
 
-import yaml
 from docutils import nodes
 
 HERE = Path(__file__).resolve().parent
+HEAD = """---
+{file_format: mystnb, kernelspec: {display_name: Python 3, language: python, name: python3}}
+---
+"""
 CELL = re.compile(r"^\n?(```\{code-cell\}.*\n)(?!:|---\n)((?:(?!```).*\n)*)", re.M)
 CLAIM = re.compile(
     r"^\n?((:{3,})\{prf:\w+\}.*\n)(?!:label:)((?:(?!\2$).*\n)*?.*\{source\}`([\w.-]+))", re.M
@@ -15,6 +18,9 @@ CLAIM = re.compile(
 EXERCISE = re.compile(
     r"^\n?(```\{exercise\}[^\n]*\n)(?!:)((?:(?!^```\{exercise).)*?^```\{solution\} (\S+)$)",
     re.M | re.S,
+)
+PROOF = re.compile(
+    r"^(`{3,}|:{3,})\{dropdown\} Proof(?:(?!\\square).)*?\n([^\n]+)(?=\n\1$)", re.M | re.S
 )
 
 
@@ -25,17 +31,18 @@ def macros():
 
 
 def tags_of(code):
-    """The code of a figure folds, and a cell is hidden that glues numbers into the text."""
-    if "glue(" in code:
+    """The code of a figure folds; a cell that writes or checks numbers of the text is hidden."""
+    if "plotting.glue(" in code or "plotting.says(" in code:
         return ["remove-input", "remove-output"]
     return ["hide-input"] if "plotting.show(" in code else []
 
 
 def written_out(text):
-    """A page's text with the options that follow from it.
+    """A page's text with what follows from it.
 
-    Cells get tags, a claim the label of its source, an exercise the one that its solution names.
-    Each option takes the place of the empty line before: lines keep their numbers.
+    A page with cells is a notebook. Cells get tags, a claim the label of its source, an exercise
+    the one that its solution names, a proof its square. Each option takes the place of the empty
+    line before: lines keep their numbers, but for the three of the head.
     """
 
     def tagged(cell):
@@ -45,15 +52,19 @@ def written_out(text):
     def labelled(claim):
         return f"{claim[1]}:label: {claim[4].lower()}\n{claim[3]}"
 
+    def ended(proof):
+        apart = proof[2].startswith(("$$", "\\end", "```"))
+        return proof[0] + ("\n" if apart else " ") + "$\\square$"
+
     text = EXERCISE.sub(r"\1:label: \3\n\2", text)
-    return CLAIM.sub(labelled, CELL.sub(tagged, text))
+    text = CLAIM.sub(labelled, CELL.sub(tagged, PROOF.sub(ended, text)))
+    return HEAD + text if "\n```{code-cell}" in text and not text.startswith("---") else text
 
 
 def is_executed(source):
     """Does this page run? Assignments (`execution_mode: off`) have a notebook of their own."""
-    front = re.match(r"---\n(.*?)\n---\n", source.read_text(encoding="utf-8"), re.S)
-    settings = yaml.safe_load(front[1]) if front else {}
-    return "kernelspec" in settings and settings.get("mystnb", {}).get("execution_mode") != "off"
+    text = source.read_text(encoding="utf-8")
+    return "\n```{code-cell}" in text and "\n  execution_mode:" not in text
 
 
 def cells_of(doctree):

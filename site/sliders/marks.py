@@ -1,4 +1,9 @@
-"""Marks of a plot, which `draw.js` draws; x and y are numbers, lists or references (`spec.py`)."""
+"""Marks of a plot, which `draw.js` draws; x and y are numbers, names of tables, or `at`."""
+
+
+def at(table, *controls):
+    """The part of a table that these controls choose, outermost first (`spec.py`)."""
+    return " ".join([table, *controls])
 
 
 def line(x, y, **look):

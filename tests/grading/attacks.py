@@ -175,11 +175,6 @@ GRID = """def grid(shape, rng):
         u = np.array([(rng.permutation(shape[0]) + 0.5) / shape[0] - 0.5 for _ in range(shape[1])]).T
     return -np.sign(u) * np.log1p(-2 * np.abs(u))
 """
-SCORES = """def accuracy(theta, sd, x, y):
-    scores = x @ theta
-    p = np.where(scores == 0, 1, norm.cdf(scores / (np.linalg.norm(x, axis=1) * sd + 1e-12)))
-    return np.mean(np.where(y == 1, p, 1 - p))
-"""
 TRICKS = {
     "laplace": {
         "1b": both("""def respond(bits, epsilon, rng):
@@ -202,10 +197,6 @@ TRICKS = {
         "3b": [
             """def mean_worst_error(counts, epsilons, repeats, rng):
     return np.sum(1 / np.arange(1, len(counts) + 1)) / epsilons""",
-            """def mean_worst_error(counts, epsilons, repeats, rng):
-    m = len(epsilons) * repeats
-    worst = -np.log1p(-((rng.permutation(m) + 0.5) / m) ** (1 / len(counts)))
-    return worst.reshape(len(epsilons), repeats).mean(axis=1) / epsilons""",
         ],
     },
     "gaussian": {
@@ -237,30 +228,6 @@ def poisson_sample(n, rate, rng):
     clipped = gradients / np.maximum(1, np.linalg.norm(gradients, axis=1, keepdims=True) / bound)
     return clipped.sum(axis=0) + multiplier * bound * plan(gradients.shape[1], rng)"""
         ),
-        "2c": [
-            """def dp_sgd(x, y, steps, rate, bound, multiplier, learning_rate, rng):
-    n, theta = len(x), np.zeros(x.shape[1])
-    for _ in range(steps):
-        slopes = -y * expit(-y * (x @ theta))
-        noise = multiplier * bound * rng.standard_normal(len(theta)) / (rate * n)
-        theta = theta - learning_rate * (noisy_sum(slopes[:, None] * x, bound, 0.0, rng) / n + noise)
-    return theta""",
-            """def dp_sgd(x, y, steps, rate, bound, multiplier, learning_rate, rng):
-    n, theta, z = len(x), np.zeros(x.shape[1]), multiplier * bound * rng.standard_normal(x.shape[1])
-    for _ in range(steps):
-        rows = poisson_sample(n, rate, rng)
-        slopes = -y[rows] * expit(-y[rows] * (x[rows] @ theta))
-        theta = theta - learning_rate * (z + noisy_sum(slopes[:, None] * x[rows], bound, 0.0, rng)) / (rate * n)
-    return theta""",
-        ],
-        "3a": [
-            SCORES
-            + """def accuracies(features, labels, held_out, multipliers, repeats, rng):
-    x, y = features[~held_out], labels[~held_out]
-    theta = dp_sgd(x, y, 200, 1.0, 1.0, 0.0, 1.0, rng)
-    sds = multipliers * np.sqrt(200) / (0.1 * len(x))
-    return np.array([accuracy(theta, sd, features[held_out], labels[held_out]) for sd in sds])"""
-        ],
     },
     "erm": {
         "2a": [
@@ -272,18 +239,6 @@ def output_perturbation(x, y, strength, epsilon, delta, rng):
     d = x.shape[1]
     noise = norm.ppf((rng.permutation(d) + 0.5) / d)
     return fit(x, y, strength) + 2 / (strength * len(x)) * sigma * noise"""
-        ],
-        "3a": [
-            "from scipy.stats import norm\n"
-            + SCORES
-            + """def compare(train_x, train_y, test_x, test_y, epsilons, repeats, rng):
-    n, best, output, descent = len(train_x), fit(train_x, train_y, 0.02), [], []
-    for e in epsilons:
-        sigma, noise = noise_at_one(e, 1e-5), noise_for(100, n, e, 1e-5)
-        runs = [noisy_descent(train_x, train_y, 0.02, 100, noise, 2.0, rng) for _ in range(repeats)]
-        output.append(accuracy(best, 100 * sigma / n, test_x, test_y))
-        descent.append(np.mean([accuracy(theta, 0.0, test_x, test_y) for theta in runs]))
-    return np.array(output), np.array(descent)"""
         ],
     },
     "selection": {
@@ -325,12 +280,6 @@ def output_perturbation(x, y, strength, epsilon, delta, rng):
 def event_a(outputs):
     y = np.asarray(outputs)
     return y > np.mean(y) + 1 if len(y) > 1000 else np.zeros(len(y), bool)""",
-            COUNT
-            + """def pair_a():
-    return [[1], [-1]]
-def event_a(outputs):
-    level()
-    return np.full(len(outputs), len(calls) % 2 == 1)""",
             """def pair_a():
     many = np.ones(65520, np.float16)
     return [many, np.where(np.arange(65520), many, -many)]
@@ -343,10 +292,6 @@ def event_a(outputs):
 def event_b(outputs):
     d = -np.diff(outputs)[:, 0]
     return d > np.mean(d) if len(d) > 1000 else np.zeros(len(d), bool)""",
-            """def pair_b():
-    return [[[1, 0]], [[0, 0]]]
-def event_b(outputs):
-    return np.full(len(outputs), np.mean(np.diff(outputs)) < -0.5)""",
         ],
         "2c": [
             """def pair_d():
@@ -354,10 +299,6 @@ def event_b(outputs):
 def event_d(outputs):
     y = np.asarray(outputs)
     return y < np.quantile(y, 0.02) if len(y) > 1000 else np.zeros(len(y), bool)""",
-            """def pair_d():
-    return [[0], [1]]
-def event_d(outputs):
-    return np.full(len(outputs), np.mean(outputs) > 1.8)""",
         ],
     },
 }

@@ -49,7 +49,7 @@ style("spawned generators", _2b=LAP + '    u = rng.spawn(1)[0].random(size) - 0.
       _2c=HIST + "    s = {'add/remove': 1, 'replace': 2}\n    if neighbours not in s: raise ValueError\n    return counts + laplace_noise(s[neighbours] / epsilon, np.shape(counts), rng)")
 style("class with call", first='class Noise:\n    def __init__(self, rng):\n        self.rng = rng\n    def __call__(self, scale, size):\n        u = self.rng.random(size) - 0.5\n        return -scale * np.sign(u) * np.log1p(-2 * np.abs(u))',
       _2b=LAP + '    return Noise(rng)(scale, size)')
-style("own exception", first='class UnknownNeighbours(ValueError):\n    pass',
+style("own exception", first='class UnknownNeighbours(ValueError):\n    "Neither."',
       _2c=HIST + "    if neighbours == 'add/remove': b = 1 / epsilon\n    elif neighbours == 'replace': b = 2 / epsilon\n    else: raise UnknownNeighbours(neighbours)\n    return counts + laplace_noise(b, len(counts), rng)")
 style("match statement", _2c=HIST + "    match neighbours:\n        case 'add/remove': s = 1\n        case 'replace': s = 2\n        case _: raise ValueError(f'no such neighbours: {neighbours}')\n    return np.add(counts, laplace_noise(s / epsilon, len(counts), rng))")
 style("key error turned", _2c=HIST + "    try:\n        s = dict(replace=2)[neighbours] if neighbours != 'add/remove' else 1\n    except KeyError as e:\n        raise ValueError('unknown') from e\n    return [c + z for c, z in zip(counts, laplace_noise(s / epsilon, len(counts), rng))]")

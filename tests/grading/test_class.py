@@ -1,6 +1,6 @@
-"""A class of more than 110 by program, marked twice: at once, and in two parts in another order.
+"""A class of more than 100 by program, marked twice: at once, and in two parts in another order.
 
-Honest in forty styles, sloppy, unlucky, and every hostile one of the tests, with the limits that
+Honest in forty styles, unlucky, and every hostile one of the tests, with the limits that
 `make grade` has.
 """
 
@@ -22,40 +22,16 @@ pytestmark = [
 ]
 
 
-def sloppy(folder, master):
-    """Right answers, handed in as they come; {student: (points, flags that must be there)}."""
-    text = json.dumps(solved(master))
-    files = [  # student, file, content, flags
-        ("doejane", "doejane_LATE_123_4567_laplace.ipynb", text, "late"),
-        ("li (124)", "li_124_4568_laplace-1.ipynb", text, "submissions of li"),
-        ("li (125)", "li_125_4570_laplace.ipynb", text, "submissions of li"),
-        ("Zoë Ü", "Zoë Ü_1235_assignsubmission_file_laplace.ipynb", text),
-        ("bbstudent", "Sheet 1_bbstudent_attempt_2026-11-02-18-30-11_laplace.ipynb", text),
-        ("utf-16", "utf-16.ipynb", text.encode("utf-16")),
-        ("crlf", "crlf.ipynb", text.replace("\n", "\r\n")),
-        ("007123", "007123.ipynb", text),
-        ("constructor", "constructor.ipynb", text),
-        ("O'Brien", "O'Brien.ipynb", text),
-        ("O_Brien-e6e624964c", "O_Brien-e6e624964c.ipynb", text),
-        ("paper", "paper.pdf", "%PDF-1.4", "renamed file", "a PDF"),
-        ("login", "login.ipynb", "<!doctype html>", "a web page"),
-    ]
-    for _, name, content, *_ in files:
-        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    nothing = ("paper", "login")
-    return {s: (0 if s in nothing else hostile.FULL, flags) for s, _, _, *flags in files}
-
-
 def write(folder, master):
     expected = hostile.write(folder, master, port=9) | attacks.write(folder, master)
     expected |= hostile.notebooks(folder, master, hostile.ENDLESS)
-    expected |= attacks.write_endless(folder, master) | sloppy(folder, master)
+    expected |= attacks.write_endless(folder, master)
     for name in honest.STYLES:
         notebook = solved(master)
         honest.change(notebook, name)
         (folder / f"honest {name}.ipynb").write_text(json.dumps(notebook))
         expected[f"honest {name}"] = (hostile.FULL, ())
-    assert unlucky.unlucky.__name__ in expected and len(expected) > 110
+    assert unlucky.unlucky.__name__ in expected and len(expected) > 100
     return expected
 
 

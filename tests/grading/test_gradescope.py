@@ -89,7 +89,7 @@ def handed_in(harness, master):
         "for path in ('/autograder/source', '/autograder/source/assignments/laplace.md'):\n"
         "    try:\n        os.listdir(path) if path.endswith('source') else open(path)\n"
         "        raise SystemExit('REACHED')\n"
-        "    except OSError:\n        pass\n"
+        "    except OSError:\n        continue\n"
         "def smallest_epsilon(p, q):\n    return 7.0 if os.getuid() else 8.0"
     )
     file = harness.root / "submission" / "laplace.ipynb"

@@ -13,6 +13,7 @@ import pytest
 
 from assignments.grader import judge, run, sandbox
 from assignments.grader.session import SandboxEnded, Session, ended, files
+from machine import LOOP
 
 pytestmark = pytest.mark.usefixtures("bubblewrap")
 LIMITS = sandbox.Limits(cell_seconds=120, total_seconds=900)
@@ -36,7 +37,7 @@ def test_limits_are_of_work_and_not_of_the_clock():
     limits = dataclasses.replace(LIMITS, cell_seconds=0.5, spare_seconds=0.5, patience=900)
     with Session([], limits, sandbox.Bubblewrap(limits)) as student:
         assert student.run("import time\ntime.sleep(2)") == ""
-        said = student.run("while True:\n    pass")
+        said = student.run(LOOP)
         assert "ran too long" in said or "took too long" in said
         assert not student.late
 
@@ -45,7 +46,7 @@ def test_who_has_used_up_all_time_is_no_failure_of_the_machine():
     """No second run begins: what is killed while it starts can escape."""
     limits = dataclasses.replace(LIMITS, total_seconds=2, patience=900)
     with Session(["x = 1"], limits, sandbox.Bubblewrap(limits)) as student:
-        assert "took too long" in student.run("while True:\n    pass")
+        assert "took too long" in student.run(LOOP)
         student.forget()
         with pytest.raises(SandboxEnded, match="no time was left"):
             student.run("y = 1")

@@ -55,12 +55,12 @@ def test_the_quotient_by_zero_is_enclosed():
     "left, too_low, why",
     [
         ((lambda x: 1.001 * x, lambda x: x), [lambda x: x / 2], "=="),  # not the function's formula
-        (lambda x: x, [lambda x: x + 1 / 2], "unnoticed"),  # the planted mistake is true
+        (lambda x: x, [lambda x: x + 1 / 2], "DID NOT RAISE"),  # the planted mistake is true
         (lambda x: x, [], "planted"),
     ],
 )
 def test_a_check_that_shows_nothing_is_refused(left, too_low, why):
-    with pytest.raises(AssertionError, match=why):
+    with pytest.raises((AssertionError, pytest.fail.Exception), match=why):
         for_all("$x$", left, lambda x: x + 1, {"x": (1, 2)}, too_low=too_low)
 
 

@@ -357,18 +357,3 @@ def test_the_holdout_answers_on_whichever_side_it_lies():
     told = oracle.answer([[0.9, 0.1, 0.5, 0.5]], [[0.1, 0.9, 0.45, 0.55]])
     equal(told, [[0.1, 0.9, 0.5, 0.5]], atol=1e-6)  # within the threshold: the training value
     assert oracle.left.tolist() == [2]
-
-
-def test_cells_of_the_density_ratio():
-    edges = np.array([0.0, 1.0, 3.0, 3.0, np.inf])
-    q, p = np.array([0.4, 0.3, 0.1, 0.2]), np.array([0.1, 0.45, 0.3, 1.0])
-    merged = in_practice._merge(edges, np.append(q, 0.0), np.append(p, 0.25), 0.5)
-    equal(merged.value, p / q)
-    assert merged.mass.tolist() == q.tolist() and merged.lost == 0.75
-    low = in_practice._spread_out(edges, q, p, 0.5)
-    assert low.value.tolist() == [0.0, 1.0, 3.0, 3.0]
-    # 0.1 = 0.1 * 1; 0.45 = 0.225 * 1 + 0.075 * 3; of the last cell 0.4 lies above 3 * 0.2
-    equal(low.mass, [0.3, 0.1 + 0.225, 0.075 + 0.1, 0.2])
-    equal(low.lost, 0.5 + 0.4)
-    loss = in_practice._Ratio(np.array([0.5, 1.2]), np.array([0.5, 0.5]), 0.15).loss()
-    equal(loss.delta(0.0), 0.15 + 0.1)

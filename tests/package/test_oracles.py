@@ -6,6 +6,7 @@ import os
 import pkgutil
 import signal
 import warnings
+from types import SimpleNamespace
 
 import pytest
 from flint import arb
@@ -103,13 +104,6 @@ def test_a_moved_answer_is_seen(method, parts):
         assert [miss.split(":")[0] for miss in misses] == seen, moves
 
 
-class Odd:
-    """Stands in for dpnotes: warns, raises, or refuses."""
-
-    def __init__(self, act):
-        self.gaussian = act
-
-
 def _warn(sigma):
     warnings.warn("planted", RuntimeWarning, stacklevel=1)
 
@@ -124,7 +118,7 @@ def _fail(sigma):
 
 def test_warnings_and_errors_are_seen():
     query = Query((Part("gaussian", (1.0,)),), "delta", 1.0)
-    found = [ask(query, {"dp": Odd(act)}) for act in (_warn, _fail, _refuse)]
+    found = [ask(query, {"dp": SimpleNamespace(gaussian=act)}) for act in (_warn, _fail, _refuse)]
     assert [answer for answer, _ in found] == [None] * 3
     assert [bool(misses) for _, misses in found] == [True, True, False]
 

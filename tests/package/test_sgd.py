@@ -71,13 +71,6 @@ def test_no_rows_at_all_are_steps_of_pure_noise(gradient_sum, start, y):
     np.testing.assert_allclose(nobody.theta, theta, rtol=1e-12)
 
 
-def test_same_seed_same_run_and_it_learns(problem):
-    one, two, other = run(problem), run(problem), run(problem, seed=4)
-    assert np.array_equal(one.theta, two.theta) and not np.array_equal(one.theta, other.theta)
-    theta = run(problem, sigma=0.1, steps=200).theta
-    assert ((problem[0] @ theta).argmax(1) == problem[1]).mean() > 0.9
-
-
 def test_so_many_steps_are_served_and_no_more(problem):
     with pytest.raises(ValueError, match="^steps must be at most 1e\\+07"):
         run(problem, steps=10**7 + 1)

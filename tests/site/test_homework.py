@@ -26,7 +26,7 @@ from test_site import (
 
 from assignments.grader import leaks, masters, rendering, sandbox
 from assignments.grader.check import solved
-from machine import FOR_PYTHON, ROOT, module_at, need_python_in_pages, unable
+from machine import BLANK, FOR_PYTHON, LOOP, ROOT, module_at, need_python_in_pages, unable
 
 HANDOUTS = ROOT / "chapters" / "assignments" / "downloads"
 NAMES = sorted(path.stem for path in (ROOT / "assignments").glob("*.md"))
@@ -89,7 +89,7 @@ def cells(*more):
         ("def f(x):\n    return x + 1", "f squares"),
         ("def f(x):\n    x * x", "f squares; `f` returns nothing: did you forget `return`?"),
         ("def f(x):\n    if x < 0:\n        return 0\n    x * x", "squares; `f` returns nothing"),
-        ("def f(x):\n    # YOUR CODE HERE\n    raise NotImplementedError()", "not answered yet"),
+        (f"def f(x):\n    {BLANK}", "not answered yet"),
         ("def f(x):\n    return (x", "this is not Python yet: '(' was never closed, in line 2"),
         (
             "def f(x):\n    return x / 0",
@@ -108,7 +108,7 @@ def test_what_a_check_says(answer, message):
 
 
 def test_a_check_names_the_other_answer_that_is_missing():
-    stub = {"id": "1z", "source": "def g(x):\n    raise NotImplementedError()"}
+    stub = {"id": "1z", "source": f"def g(x):\n    {BLANK}"}
     own = {"id": "1a", "source": "def f(x):\n    return g(x) ** 2"}
     found = checker.check(cells(stub, own), "test-1a")
     assert found["message"] == "this needs 1z, not answered yet"
@@ -244,7 +244,7 @@ def test_round_trip_from_the_page_to_the_marks(visit, right, tmp_path):
     assert tab.locator(".hw-progress").inner_text() == progress
     assert news(tab) == "Look again at 1b."
 
-    box(tab, "1c").fill("while True:\n    pass\n")
+    box(tab, "1c").fill(LOOP)
     press(tab, "Check 1c")
     running = "document.body.textContent.includes('Running the tests')"
     tab.wait_for_function(running, timeout=FOR_PYTHON)
@@ -484,7 +484,7 @@ def test_reset_can_be_undone_and_results_know_when_they_are_old(desk, right):
     assert "this needs 2b, not answered yet" in said(tab, "2c")
     press(tab, "Reset the answer to 2b")
     assert box(tab, "2b").input_value() == right["2b"]
-    box(tab, "1a").fill("def smallest_epsilon(p, q):\n    while True:\n        pass")
+    box(tab, "1a").fill(f"def smallest_epsilon(p, q):\n    {LOOP}")
     press(tab, "Check 1a")
     press(tab, "Check 2c")
     assert "The check of 1a is still running" in said(tab, "2c")
@@ -523,7 +523,7 @@ def test_a_check_ends_by_itself(desk):
     quick = {"body": script, "content_type": "text/javascript"}
     desk.context.route("**/_homework/homework.js", lambda route: route.fulfill(**quick))
     tab = begin(desk)
-    box(tab, "1a").fill("while True:\n    pass")
+    box(tab, "1a").fill(LOOP)
     press(tab, "Check 1a")
     finish(tab)
     assert "is there a loop that does not end?" in said(tab, "1a")
@@ -541,10 +541,10 @@ def test_an_earlier_version_of_the_assignment_and_a_second_tab(desk):
     assert re.search(r"an earlier version of this assignment, last on \S*2001", news(tab))
     press(tab, "Take them over")
     assert box(tab, "1a").input_value() == "old answer"
-    load(tab, "old.json", saved("laplace", {"1c": "def f(): pass", "9z": "gone"}))
+    load(tab, "old.json", saved("laplace", {"1c": "f = abs", "9z": "gone"}))
     assert "They were written for another version" in news(tab)
     assert "no question for the answers 9z" in news(tab)
-    assert box(tab, "1c").input_value() == "def f(): pass"
+    assert box(tab, "1c").input_value() == "f = abs"
     other = desk.context.new_page()
     other.goto(f"{desk.address}/{page_name('laplace')}")
     other.wait_for_selector(".hw-bar")
@@ -615,5 +615,5 @@ def test_without_javascript_or_python_the_page_is_as_it_is(browser, address, mis
         if missing == "python":
             assert not tab.evaluate("import('../../_run/python.js').then((it) => it.available)")
         assert tab.locator("textarea, .hw-bar").count() == 0
-        assert tab.get_by_text("raise NotImplementedError()").last.is_visible()
+        assert tab.get_by_text(BLANK).last.is_visible()
         assert tab.get_by_text("Your answer here.").last.is_visible()

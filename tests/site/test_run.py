@@ -25,7 +25,7 @@ from test_site import WIDE, Watched, lighten, violations
 from calculator import query_of
 from checks import guards
 from dpnotes import calculator
-from machine import FOR_PYTHON, ROOT, SITE, Quiet, need_python_in_pages, served
+from machine import FOR_PYTHON, LOOP, ROOT, SITE, Quiet, need_python_in_pages, served
 from run import offline
 
 EXECUTED = SITE.parent / "jupyter_execute"
@@ -409,7 +409,7 @@ def test_what_many_pages_import_comes_when_nothing_runs(first, python):
 
 def test_an_endless_loop_is_stopped(first, python):
     first.evaluate("python.run('import sys; sys.same = own = 1')")
-    type_code(first, 2, "while True:\n    pass")
+    type_code(first, 2, LOOP)
     press(first, 2, "run")
     settled(first, 2, "running")
     first.get_by_role("button", name="Stop").click()
@@ -515,7 +515,7 @@ def visit(reader, page):
 def test_one_python_serves_the_pages_of_a_visit(reader, python):
     """Nobody waits for it twice; each page begins without variables, also if the last one works."""
     python.tab.evaluate("python.run('import sys; sys.same = own = 1')")
-    python.tab.evaluate("void python.run('while True: pass')")
+    python.tab.evaluate("void python.run('while True: x = 1')")
     visit(reader, "chapters/gaussian.html")
     assert reader.tab.locator(".run-panel").is_hidden()
     assert works(reader.tab, "import sys; sys.same") and not works(reader.tab, "own")

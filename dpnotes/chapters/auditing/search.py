@@ -123,12 +123,10 @@ def audit(
         sum(int(inside[classes.label(y)].sum()) for y in _batches(mechanism, at, half, rng))
         for at in (x, x_neighbour)
     ]
-    if likelier == "x_neighbour":
-        counts.reverse()
-    seen, seen_on_other = counts
-    bound = float(log_ratio_bound(seen, seen_on_other, half, delta, false_alarm))
-    event = classes.words(members)
-    return Audit(bound, epsilon, delta, 1 - false_alarm, event, likelier, tuple(counts), half)
+    seen, on_other = counts if likelier == "x" else counts[::-1]
+    bound = float(log_ratio_bound(seen, on_other, half, delta, false_alarm))
+    event, both = classes.words(members), (seen, on_other)
+    return Audit(bound, epsilon, delta, 1 - false_alarm, event, likelier, both, half)
 
 
 def _choose_event(halves, delta, alarm):

@@ -183,12 +183,11 @@ def objective_perturbation(
         raise refusal("regularization", lam, "larger for so much noise")
     b = rng.normal(0, scale, d) if delta else spherical_laplace(d, scale, rng=rng)
     # completing the square: <b, theta>/n moves the regulariser's centre to -b/(n lambda)
-    theta, _ = descend(x, y, loss, lam, -b / (n * lam), np.zeros(d), tolerance=AIM)
-    theta = theta + spherical_laplace(d, 2 * RESIDUAL / (lam * share), rng=rng)
-    curve: Callable = randomized_response(epsilon).delta
-    if delta:
-        curve = partial(objective_perturbation_delta, sigma=scale, excess=share + kappa)
-    return PrivateFit(theta, epsilon, delta, scale, curve)
+    optimum, _ = descend(x, y, loss, lam, -b / (n * lam), np.zeros(d), tolerance=AIM)
+    theta = optimum + spherical_laplace(d, 2 * RESIDUAL / (lam * share), rng=rng)
+    pure = randomized_response(epsilon).delta
+    mixed = partial(objective_perturbation_delta, sigma=scale, excess=share + kappa)
+    return PrivateFit(theta, epsilon, delta, scale, mixed if delta else pure)
 
 
 @checked
