@@ -157,11 +157,6 @@ def also(check, holds, allowed):
     return both
 
 
-def _sum_to_one(laws):
-    """Whether numbers along the last axis sum to 1 (within 1e-9)."""
-    return np.ndim(laws) and (np.abs(laws.sum(-1) - 1) <= 1e-9).all()
-
-
 def array(name, value, *dimensions):
     """A finite float array with one of these numbers of dimensions; it may be empty."""
     allowed = f"a {' or '.join(map(str, dimensions))}-dimensional array of numbers up to {MOST:g}"
@@ -291,7 +286,8 @@ Few = Annotated[int, partial(count_up_to, most=10_000)]
 Many = Annotated[int, partial(count_up_to, most=10_000_000)]
 Counts = Annotated[ArrayLike, _array(counts)]
 _masses = _range(lambda x: 0 <= x, "probabilities that sum to 1")
-_laws = also(_masses, _sum_to_one, "probabilities that sum to 1")
+_sum_to_one = lambda p: np.ndim(p) and (np.abs(p.sum(-1) - 1) <= 1e-9).all()  # noqa: E731
+_laws = also(_masses, _sum_to_one, "probabilities that sum to 1")  # along the last axis
 Laws = Annotated[ArrayLike, _laws]
 Distribution = Annotated[ArrayLike, also(_laws, lambda p: p.ndim == 1, "one list of probabilities")]
 Vector = Annotated[ArrayLike, vector]

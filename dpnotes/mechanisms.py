@@ -10,6 +10,7 @@ floating point, for study and simulation: their low bits can tell the value (X-l
 
 from __future__ import annotations
 
+from contextlib import suppress
 from fractions import Fraction
 from typing import Annotated
 
@@ -44,14 +45,12 @@ def _integers(name, value):
 def _data(name, value):
     """Each value as the float nearest to it, whatever the others are; NaN for None."""
     array = as_array(value)
-    try:
+    with suppress(Exception):  # no array, or an object that is no number: its message may show it
         if array.dtype == object:
             array = np.vectorize(_nearest_float, otypes=[float])(array)
         if array.dtype.kind in "biuf":
             with np.errstate(over="ignore"):  # of floats that are longer
                 return array.astype(float)
-    except Exception:  # no array, or an object that is no number: its message may show it
-        pass
     raise refusal(name, value, "numbers")
 
 

@@ -137,7 +137,10 @@ def read(path):
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
     }
-    notebook.cells[0].source += at_home(Path(path).stem, notebook)
+    first = notebook.cells[0]
+    if RULES.partition("\n")[0] not in first.source:  # a master may say them itself
+        first.source = HEAD.sub(lambda head: head[0] + RULES, first.source, count=1)
+    first.source += at_home(Path(path).stem, notebook)
     student = student_version(notebook)
     code = [c for c in notebook.cells if c.cell_type == "code"]
     answers = [c.source for c in code if grading(c).get("solution")]
@@ -203,6 +206,12 @@ def check(path, q):
         raise ValueError(f"{where}: public and hidden tests are both needed")
 
 
+RULES = """Replace each `raise NotImplementedError()` by your code and each *Your answer here.* by your text.
+The cell after each code cell tests it: no output means that these tests hold.
+Marking uses more tests than the ones you see, with other numbers.
+Answers may be numbers (fractions too), strings, lists, tuples, dictionaries, NumPy arrays or pandas columns.
+"""  # noqa: E501
+HEAD = re.compile(r"# .*\n\n(?:\|.*\n)*\n?")  # title and table
 PACKAGES = {"sklearn": "scikit-learn"}  # where a package has another name than its module
 HOME = """
 

@@ -109,14 +109,22 @@ class SampledGaussian(Step):
         return inf if self.side > 0 else -log1p(-self.rate) * (1 + 4 * EPS)
 
     def tilt_limit(self):
-        """From here on the tilted law is that of a sampled row, 40 deviations out. If it is so only
-        further out, what that row adds stays below e^-70. With the laws exchanged the tilted law is
-        that of the largest loss alone, which is about the rate."""
-        far = -self.sigma * log(self.rate)
-        limit = (40 + 2 * far) * self.sigma + 1
-        if far > 20:
-            limit = self.sigma * max(far + sqrt(far**2 - 140), 41.0)
-        return limit if self.side > 0 else max(limit, (300 + 30 * self.sigma) / self.rate)
+        """From here on the tilted law lies about 40 deviations out: a peak x of ``_height`` is at
+        least power times rate, and beyond 2 far sigma it is the power. With the laws exchanged x is
+        -power times rate, but where the largest loss is reached before.
+
+        Long before, a peak far out may count for M but for no tail, which would need a window up to
+        it. At x0 = 1/2 + sigma^2 odds a row was as likely taken as not. With the power 2 x0 - s the
+        height at x0 + w is s w/sigma^2 below that at x0 - w. Peaks have w = 2 sigma^2 y, where
+        y^2 >= 3 (odds/2 - 1) if s is small, by tanh y >= y/(1 + y^2/3). So the far peak is below
+        e^-70 of the near one: bands of losses see what is between."""
+        if self.side < 0:
+            return (300 + 41 * self.sigma) / self.rate
+        odds, far = log1p(-self.rate) - log(self.rate), -self.sigma * log(self.rate)
+        limit = min((40 + 2 * far) * self.sigma, 40 * self.sigma / self.rate) + 1
+        if self.sigma * (odds - 2) > 20:
+            limit = min(limit, 2 * self.sigma**2 * odds - 35 / sqrt(1.5 * (odds - 2)))
+        return limit
 
     def spread(self):
         """The lesser of two estimates: of rate (e^u - 1), and of 1/sigma^2 with this rate."""

@@ -123,16 +123,6 @@ def _two_point_moment(p, rest, ratio, power, small):
     return log1p(sum(w * (exp_excess(power * x) + power * exp_excess(-x)) for w, x in pairs))
 
 
-def _least(function, grid, xatol):
-    """The least value of a function with one valley, which lies somewhere along the grid."""
-    best = int(np.argmin([function(u) for u in grid]))
-    bounds = grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]
-    minimum = optimize().minimize_scalar(
-        function, bounds=bounds, method="bounded", options={"xatol": xatol}
-    )
-    return float(minimum.fun)
-
-
 @checked
 def zcdp_to_dp(rho: Nonnegative, delta: OpenProbability) -> float | Array:
     """epsilon from rho-zCDP: rho + 2 sqrt(rho ln(1/delta)) (U-zcdp-to-dp; Bun & Steinke 2016).
@@ -155,4 +145,8 @@ def zcdp_to_dp_improved(rho: NonnegativeNumber, delta: OpenProbabilityNumber) ->
         alpha = 1 + np.exp(log_order)
         return rdp_to_dp_improved(alpha, rho * alpha, delta)
 
-    return _least(at, np.linspace(-10, 40, 201), xatol=1e-5)
+    grid = np.linspace(-10, 40, 201)  # one valley lies somewhere along it
+    best = int(np.argmin([at(u) for u in grid]))
+    bounds = grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]
+    least = optimize().minimize_scalar(at, bounds=bounds, method="bounded", options={"xatol": 1e-5})
+    return float(least.fun)

@@ -70,7 +70,7 @@ def execute(cell, space):
         try:
             code = compile(source, name, "exec")
         except SyntaxError:
-            source = re.sub(r"(?m)^(\s*)[%!].*$", r"\1pass", source)
+            source = re.sub(r"(?m)^(\s*)[%!].*$", r"\1None", source)
             code = compile(source, name, "exec")
         linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
         exec(code, space)

@@ -5,10 +5,7 @@ export const FORMAT = "dpnotes answers";
 const LARGEST = 30e6; // characters of a file
 
 /** Text with "\n" at the ends of lines and no half characters, which no file could hold. */
-export const tidy = (text) => {
-  const lines = text.replace(/\r\n?/g, "\n");
-  return lines.toWellFormed ? lines.toWellFormed() : lines;
-};
+export const tidy = (text) => text.replace(/\r\n?/g, "\n").toWellFormed();
 
 const source = (cell) => tidy([cell.source ?? ""].flat().join(""));
 const graded = (cell) => cell.metadata?.nbgrader ?? {};

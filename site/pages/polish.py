@@ -118,13 +118,6 @@ def mend_bibliography(page):
         del tag["role"]
 
 
-def mend_empty_headers(page):
-    """A header cell without text (the corner of a data frame) is an ordinary cell."""
-    for cell in page.select("thead th"):
-        if not cell.get_text(strip=True):
-            cell.name = "td"
-
-
 def link_licences(page):
     """The footer says where to read whose the files of the site are."""
     for line in page.select("footer p.copyright"):
@@ -165,7 +158,6 @@ STEPS = (
     say_title_once,
     download_in_place,
     mend_bibliography,
-    mend_empty_headers,
     link_licences,
     load_runner,
 )

@@ -14,28 +14,26 @@ from .spec import Axis, Control, Panel, Slider, decades, each, figure, say, says
 Pair = namedtuple("Pair", "noise label scales start law delta verdict")
 
 
-def pair_panels(limit):
-    """What its plot shows."""
-    p, covered = at("p", "scale"), at("covered", "scale", "epsilon")
-    return [
-        Panel(
-            Axis("published number y", -6, 7, ticks(-6, -4, -2, 0, 2, 4, 6)),
-            Axis("density", *limit, ticks(0, 0.2, 0.4, 0.6, 0.8, 1)),
-            [
-                area("y", covered, p, color=1, opacity=0.6, label="area δ: p above e^ε q"),
-                line("y", at("q", "scale"), color=2, label="q"),
-                line("y", covered, color=2, dash="5 3", label="e^ε q"),
-                line("y", p, color=0, label="p"),
-            ],
-        )
-    ]
+DENSITIES = 0, 1.05
+P, COVERED = at("p", "scale"), at("covered", "scale", "epsilon")
+PAIR_PANELS = [
+    Panel(
+        Axis("published number y", -6, 7, ticks(-6, -4, -2, 0, 2, 4, 6)),
+        Axis("density", *DENSITIES, ticks(0, 0.2, 0.4, 0.6, 0.8, 1)),
+        [
+            area("y", COVERED, P, color=1, opacity=0.6, label="area δ: p above e^ε q"),
+            line("y", at("q", "scale"), color=2, label="q"),
+            line("y", COVERED, color=2, dash="5 3", label="e^ε q"),
+            line("y", P, color=0, label="p"),
+        ],
+    )
+]
 
 
 def pair(kind):
     """Two densities at distance 1, p around 1 and q around 0, and the part of p above e^eps q."""
     epsilon = np.arange(0, 3.01, 0.25)
     y = np.unique(table([*np.linspace(-6, 7, 40), *np.linspace(-2, 3, 61)]))
-    limit = (0, 1.05)
     p, q = (np.array([kind.law.pdf(y, centre, s) for s in kind.scales]) for centre in (1, 0))
     covered = np.exp(epsilon)[None, :, None] * q[:, None, :]
     delta = each(kind.delta, kind.scales, epsilon)
@@ -47,13 +45,13 @@ def pair(kind):
             Control("scale", kind.label, says(kind.scales, 2), kind.start),
             Control("epsilon", "ε", [f"{e:.2f}" for e in epsilon], 4),
         ],
-        panels=pair_panels(limit),
+        panels=PAIR_PANELS,
         says="{sentence scale epsilon}",
         data={
             "y": y.tolist(),
-            "p": table(p, span=limit),
-            "q": table(q, span=limit),
-            "covered": table(covered, span=limit),
+            "p": table(p, span=DENSITIES),
+            "q": table(q, span=DENSITIES),
+            "covered": table(covered, span=DENSITIES),
             "delta": table(delta),
             "sentence": [
                 [kind.verdict(s, e, d) for e, d in zip(epsilon, row, strict=True)]
@@ -96,19 +94,17 @@ def gaussian_pair():
     return pair(Pair("Gaussian", "Noise σ", scales, 2, norm, dp.gaussian_delta, verdict))
 
 
-def gaussian_profile_panels():
-    """What its plot shows."""
-    return [
-        Panel(
-            Axis("ε", 0, 4, ticks(0, 1, 2, 3, 4)),
-            Axis("δ", 1e-10, 1, decades(-10, 0, 2), log=True),
-            [
-                line("epsilon", at("tail", "sigma"), color=1, dash="6 3", label="tail Pr[L > ε]"),
-                line("epsilon", at("profile", "sigma"), color="ink", width=2.4, label="exact δ(ε)"),
-                dots(1, 1e-5, color=3, size=5.5, label="promised: ε = 1, δ = 10⁻⁵"),
-            ],
-        )
-    ]
+PROFILE_PANELS = [
+    Panel(
+        Axis("ε", 0, 4, ticks(0, 1, 2, 3, 4)),
+        Axis("δ", 1e-10, 1, decades(-10, 0, 2), log=True),
+        [
+            line("epsilon", at("tail", "sigma"), color=1, dash="6 3", label="tail Pr[L > ε]"),
+            line("epsilon", at("profile", "sigma"), color="ink", width=2.4, label="exact δ(ε)"),
+            dots(1, 1e-5, color=3, size=5.5, label="promised: ε = 1, δ = 10⁻⁵"),
+        ],
+    )
+]
 
 
 @figure
@@ -133,7 +129,7 @@ def gaussian_profile():
         "Gaussian mechanism, a falling curve, and above it the tail of the loss. A dot marks the "
         "promise epsilon 1, delta ten to the minus 5.",
         controls=[Control("sigma", "Noise σ (sensitivity 1)", [f"{s:g}" for s in sigma], 15)],
-        panels=gaussian_profile_panels(),
+        panels=PROFILE_PANELS,
         says="σ = {sigma}: δ = {delta sigma} at ε = 1 (tail: {delta_tail sigma}), and "
         "ε = {needed sigma} at δ = 10⁻⁵. {verdict sigma}",
         data={

@@ -8,24 +8,21 @@ from dpnotes.chapters import composition, renyi_dp, subsampling
 from .marks import area, at, dots, line, rule
 from .spec import Axis, Control, Panel, Slider, decades, each, figure, say, says, table, ticks, told
 
-
-def composition_race_panels():
-    """What its plot shows."""
-    return [
-        Panel(
-            Axis("rounds k", 1, 10_000, decades(0, 4), log=True),
-            Axis("ε of k rounds, each 0.1-DP", 0.05, 1000, decades(-1, 3), log=True),
-            [
-                rule(x=at("rounds", "k"), color="muted", dash="2 3"),
-                line("rounds", "basic", color=0, label="basic"),
-                line("rounds", at("advanced", "delta"), color=1, label="advanced, tight mean"),
-                line("rounds", at("optimal", "delta"), color="ink", width=2.4, label="optimal"),
-                dots(at("rounds", "k"), at("basic", "k"), color=0),
-                dots(at("rounds", "k"), at("advanced", "delta", "k"), color=1),
-                dots(at("rounds", "k"), at("optimal", "delta", "k"), color="ink"),
-            ],
-        )
-    ]
+RACE_PANELS = [
+    Panel(
+        Axis("rounds k", 1, 10_000, decades(0, 4), log=True),
+        Axis("ε of k rounds, each 0.1-DP", 0.05, 1000, decades(-1, 3), log=True),
+        [
+            rule(x=at("rounds", "k"), color="muted", dash="2 3"),
+            line("rounds", "basic", color=0, label="basic"),
+            line("rounds", at("advanced", "delta"), color=1, label="advanced, tight mean"),
+            line("rounds", at("optimal", "delta"), color="ink", width=2.4, label="optimal"),
+            dots(at("rounds", "k"), at("basic", "k"), color=0),
+            dots(at("rounds", "k"), at("advanced", "delta", "k"), color=1),
+            dots(at("rounds", "k"), at("optimal", "delta", "k"), color="ink"),
+        ],
+    )
+]
 
 
 def race_verdict(a, b, o):
@@ -57,7 +54,7 @@ def composition_race():
             ),
             Control("delta", "δ′ that may be spent", says(slack, 1), 4),
         ],
-        panels=composition_race_panels(),
+        panels=RACE_PANELS,
         says="With k = {k} and δ′ = {delta}: basic ε = {say_basic k}, "
         "advanced {say_advanced delta k}, optimal {say_optimal delta k}. {verdict delta k}",
         data={
@@ -71,22 +68,19 @@ def composition_race():
     )
 
 
-def amplification_panels():
-    """What its plot shows."""
-    formula, chosen = "ε′ = ln(1 + r(e^ε − 1))", at("epsilons", "epsilon")
-    return [
-        Panel(
-            Axis("ε on the sample", 0.01, 12, decades(-2, 1), log=True),
-            Axis("ε′ for all the data", 1e-6, 20, decades(-6, 1), log=True),
-            [
-                line("fine", "fine", color="muted", width=1.2, label="without sampling"),
-                line("fine", at("straight", "rate"), color=1, dash="6 3", label="the guess r ε"),
-                line("fine", at("curve", "rate"), color=0, width=2.2, label=formula),
-                rule(x=chosen, color="muted", dash="2 3"),
-                dots(chosen, at("after", "rate", "epsilon"), color=0, size=5.5),
-            ],
-        )
-    ]
+AMPLIFICATION_PANELS = [
+    Panel(
+        Axis("ε on the sample", 0.01, 12, decades(-2, 1), log=True),
+        Axis("ε′ for all the data", 1e-6, 20, decades(-6, 1), log=True),
+        [
+            line("fine", "fine", color="muted", width=1.2, label="without sampling"),
+            line("fine", at("straight", "rate"), color=1, dash="6 3", label="the guess r ε"),
+            line("fine", at("curve", "rate"), color=0, width=2.2, label="ε′ = ln(1 + r(e^ε − 1))"),
+            rule(x=at("epsilons", "epsilon"), color="muted", dash="2 3"),
+            dots(at("epsilons", "epsilon"), at("after", "rate", "epsilon"), color=0, size=5.5),
+        ],
+    )
+]
 
 
 @figure
@@ -110,7 +104,7 @@ def amplification():
             Control("rate", "Sampling rate r", says(rate, 1), int(np.searchsorted(rate, 0.01))),
             Control("epsilon", "ε on the sample", says(epsilon, 2), 8),
         ],
-        panels=amplification_panels(),
+        panels=AMPLIFICATION_PANELS,
         says="At rate r = {rate}, ε = {epsilon} becomes ε′ = {say_after rate epsilon}. The guess "
         "is r ε = {say_guess rate epsilon}, and the truth {ratio rate epsilon} times as much.",
         data={
@@ -125,25 +119,24 @@ def amplification():
     )
 
 
-def renyi_orders_panels(limit):
-    """What its plot shows."""
-    spent, classic = at("spent", "k"), at("classic", "k")
-    return [
-        Panel(
-            Axis("order α", 2, 200, ticks(2, 5, 10, 20, 50, 100, 200), log=True),
-            Axis("ε at δ = 10⁻⁵", *limit, ticks(0, 0.5, 1, 1.5, 2, 2.5, 3)),
-            [
-                area("orders", 0, spent, color=2, label="spent: k D_α"),
-                area("orders", spent, classic, color=1, label="price: ln(1/δ)/(α − 1)"),
-                line("orders", classic, color=1, label="classic ε: the sum"),
-                line("orders", at("improved", "k"), color=0, dash="6 3", label="improved"),
-                rule(y=at("exact", "k"), color="ink", label="exact"),
-                rule(x=at("orders", "order"), color="muted", dash="2 3"),
-                dots(at("best", "k"), at("least", "k"), color="ink", size=4, label="best order"),
-                dots(at("orders", "order"), at("classic", "k", "order"), color=1, size=5.5),
-            ],
-        )
-    ]
+SHOWN = 0, 3
+SPENT, CLASSIC = at("spent", "k"), at("classic", "k")
+ORDERS_PANELS = [
+    Panel(
+        Axis("order α", 2, 200, ticks(2, 5, 10, 20, 50, 100, 200), log=True),
+        Axis("ε at δ = 10⁻⁵", *SHOWN, ticks(0, 0.5, 1, 1.5, 2, 2.5, 3)),
+        [
+            area("orders", 0, SPENT, color=2, label="spent: k D_α"),
+            area("orders", SPENT, CLASSIC, color=1, label="price: ln(1/δ)/(α − 1)"),
+            line("orders", CLASSIC, color=1, label="classic ε: the sum"),
+            line("orders", at("improved", "k"), color=0, dash="6 3", label="improved"),
+            rule(y=at("exact", "k"), color="ink", label="exact"),
+            rule(x=at("orders", "order"), color="muted", dash="2 3"),
+            dots(at("best", "k"), at("least", "k"), color="ink", size=4, label="best order"),
+            dots(at("orders", "order"), at("classic", "k", "order"), color=1, size=5.5),
+        ],
+    )
+]
 
 
 @figure
@@ -151,7 +144,7 @@ def renyi_orders():
     """The classic conversion at each order: what was spent, and the price of the conversion."""
     steps = np.array([100, 300, 1000, 3000, 10_000, 30_000])
     order = np.unique(np.round(np.geomspace(2, 200, 45)).astype(int))
-    delta, limit = 1e-5, (0, 3)
+    delta = 1e-5
     step = dp.subsample(dp.gaussian(4.0), 0.01)
     curve = renyi_dp.sampled_curve(dp.gaussian(4.0).renyi(np.arange(2, 201)), 0.01)
     spent = steps[:, None] * curve[order - 2]
@@ -168,15 +161,15 @@ def renyi_orders():
             Control("order", "Order α", [f"{a}" for a in order], int(np.searchsorted(order, 8))),
             Control("k", "Steps k", [f"{k:,}" for k in steps], 4),
         ],
-        panels=renyi_orders_panels(limit),
+        panels=ORDERS_PANELS,
         says="{k} steps at α = {order}: {say_spent k order} spent and a price of "
         "{say_price order} make ε = {say_classic k order}. The best order here, {say_best k}, "
         "gives {say_least k}; exact is {say_exact k}.",
         data={
             "orders": order.tolist(),
-            "spent": table(spent, span=limit),
-            "classic": table(classic, span=limit),
-            "improved": table(improved, span=limit),
+            "spent": table(spent, span=SHOWN),
+            "classic": table(classic, span=SHOWN),
+            "improved": table(improved, span=SHOWN),
             "best": order[best].tolist(),
             **told(exact=exact, least=classic.min(1)),
             "say_spent": says(spent),

@@ -13,6 +13,7 @@ from .spec import Axis, Control, Panel, Slider, figure, say, says, table, ticks
 LINES = (2.0, 4.0, 8.0, 12.0, 16.0, 20.0, 24.0)
 SPACINGS = (16.0, 12.0, 10.0, 8.0, 6.0, 5.0, 4.0, 3.0, 2.0)
 SHOWN, TOP = 40.0, 200.0
+MILLIONTHS = -2.5, 5.5
 
 
 def integrand(loss, epsilon, c, y):
@@ -28,32 +29,29 @@ def both_ways(half, sign=1):
     return np.concatenate([sign * half[:0:-1], half])
 
 
-def contour_nodes_panels(height, limit):
-    """What its plot shows."""
-    nodes, heights = at("nodes", "c", "h"), at("heights", "c", "h")
-    return [
-        Panel(
-            Axis("Re z", -4, 28, ticks(0, 8, 16, 24)),
-            Axis("Im z = y", *height, ticks(-40, -20, 0, 20, 40)),
-            [
-                rule(x=at("lines", "c"), color=0),
-                dots(at("where", "c", "h"), nodes, color=1, size=3),
-                note("poles", 0, "× ×", color="ink", anchor="middle"),
-            ],
-            share=0.36,
-        ),
-        Panel(
-            Axis("y", *height, ticks(-40, -20, 0, 20, 40)),
-            Axis("integrand, in millionths", *limit, ticks(-2, 0, 2, 4)),
-            [
-                rule(y=0, color="muted"),
-                line("y", at("curves", "c"), color=0, label="integrand on the line"),
-                stems(nodes, heights, color=1, width=1.4),
-                dots(nodes, heights, color=1, size=3, label="nodes"),
-            ],
-            share=0.64,
-        ),
-    ]
+CONTOUR_PANELS = [
+    Panel(
+        Axis("Re z", -4, 28, ticks(0, 8, 16, 24)),
+        Axis("Im z = y", -SHOWN, SHOWN, ticks(-40, -20, 0, 20, 40)),
+        [
+            rule(x=at("lines", "c"), color=0),
+            dots(at("where", "c", "h"), at("nodes", "c", "h"), color=1, size=3),
+            note("poles", 0, "× ×", color="ink", anchor="middle"),
+        ],
+        share=0.36,
+    ),
+    Panel(
+        Axis("y", -SHOWN, SHOWN, ticks(-40, -20, 0, 20, 40)),
+        Axis("integrand, in millionths", *MILLIONTHS, ticks(-2, 0, 2, 4)),
+        [
+            rule(y=0, color="muted"),
+            line("y", at("curves", "c"), color=0, label="integrand on the line"),
+            stems(at("nodes", "c", "h"), at("heights", "c", "h"), color=1, width=1.4),
+            dots(at("nodes", "c", "h"), at("heights", "c", "h"), color=1, size=3, label="nodes"),
+        ],
+        share=0.64,
+    ),
+]
 
 
 def contour_tables(run, loss, epsilon):
@@ -80,11 +78,10 @@ def contour_tables(run, loss, epsilon):
 def contour_nodes():
     """The trapezoid rule on lines through the complex plane."""
     run = dp.subsample(dp.gaussian(4.0), 0.01).compose(10_000)
-    epsilon, loss, limit = run.epsilon(1e-5), run._parts, (-2.5, 5.5)
+    epsilon, loss = run.epsilon(1e-5), run._parts
     y = np.linspace(0, SHOWN, 81)
     curves = [both_ways(integrand(loss, epsilon, c, y)) for c in LINES]
     data = contour_tables(run, loss, epsilon)
-    height = (-SHOWN, SHOWN)
     return Slider(
         title="A contour and its nodes",
         alt="Left, the complex plane with poles at 0 and minus 1 and a vertical line with equally "
@@ -93,13 +90,13 @@ def contour_nodes():
             Control("c", "Place c of the line", [f"{c:g}" for c in LINES], LINES.index(16.0)),
             Control("h", "Step h between nodes", [f"{h:g}" for h in SPACINGS], SPACINGS.index(8.0)),
         ],
-        panels=contour_nodes_panels(height, limit),
+        panels=CONTOUR_PANELS,
         says="Line at c = {c}, step h = {h}: {sentence c h}",
         data={
             "lines": list(LINES),
             "poles": -0.5,
             "y": table(both_ways(y, -1)),
-            "curves": table(1e6 * np.array(curves), span=limit),
+            "curves": table(1e6 * np.array(curves), span=MILLIONTHS),
             **data,
         },
     )
@@ -153,25 +150,23 @@ def optimum(x, vote):
     return erm.risk_minimum(x, vote, regularization=1e-3)
 
 
-def erm_accuracy_panels(limit):
-    """What its plot shows."""
-    answer, question = (at(name, "n", "epsilon") for name in ("answer", "question"))
-    return [
-        Panel(
-            Axis("ε", 0.04, 8, ticks(0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4), log=True),
-            Axis("accuracy on 236 other voters", *limit, ticks(0, 0.25, 0.5, 0.75, 1)),
-            [
-                rule(y=at("free", "n"), color="muted", dash="6 3", label="no privacy"),
-                rule(y="majority", color="muted", dash="2 3", label="the larger party"),
-                dots(at("left", "epsilon"), answer, color=0, size=2.2, opacity=0.5),
-                dots(at("right", "epsilon"), question, color=1, size=2.2, opacity=0.5),
-                line("budgets", at("answer_mean", "n"), color=0, label=LEARNERS[0][0]),
-                line("budgets", at("question_mean", "n"), color=1, label=LEARNERS[1][0]),
-                dots(at("budgets", "epsilon"), at("answer_mean", "n", "epsilon"), color=0),
-                dots(at("budgets", "epsilon"), at("question_mean", "n", "epsilon"), color=1),
-            ],
-        )
-    ]
+ANSWER, QUESTION = (at(name, "n", "epsilon") for name in ("answer", "question"))
+ACCURACY_PANELS = [
+    Panel(
+        Axis("ε", 0.04, 8, ticks(0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4), log=True),
+        Axis("accuracy on 236 other voters", 0, 1, ticks(0, 0.25, 0.5, 0.75, 1)),
+        [
+            rule(y=at("free", "n"), color="muted", dash="6 3", label="no privacy"),
+            rule(y="majority", color="muted", dash="2 3", label="the larger party"),
+            dots(at("left", "epsilon"), ANSWER, color=0, size=2.2, opacity=0.5),
+            dots(at("right", "epsilon"), QUESTION, color=1, size=2.2, opacity=0.5),
+            line("budgets", at("answer_mean", "n"), color=0, label=LEARNERS[0][0]),
+            line("budgets", at("question_mean", "n"), color=1, label=LEARNERS[1][0]),
+            dots(at("budgets", "epsilon"), at("answer_mean", "n", "epsilon"), color=0),
+            dots(at("budgets", "epsilon"), at("question_mean", "n", "epsilon"), color=1),
+        ],
+    )
+]
 
 
 @figure
@@ -183,7 +178,7 @@ def erm_accuracy():
     )
     free = np.array([accuracies(n, optimum).mean() for n in ROWS])
     majority = float(np.mean(surveys.voters()[1] < 0))
-    budgets, limit = np.array(BUDGETS), (0, 1)
+    budgets = np.array(BUDGETS)
     product = np.multiply.outer(ROWS, budgets)
     return Slider(
         title="Accuracy, epsilon and the number of rows",
@@ -195,7 +190,7 @@ def erm_accuracy():
             Control("epsilon", "ε (pure)", [f"{e:g}" for e in BUDGETS], BUDGETS.index(0.2)),
             Control("n", "Voters n to learn from", [f"{n}" for n in ROWS], 3),
         ],
-        panels=erm_accuracy_panels(limit),
+        panels=ACCURACY_PANELS,
         says="{n} voters at ε = {epsilon}, nε = {product n epsilon}: mean accuracy "
         "{say_answer n epsilon} with noise on the optimum, {say_question n epsilon} with noise in "
         "the objective, {say_free n} without noise.",
