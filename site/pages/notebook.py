@@ -20,7 +20,7 @@ EXERCISE = re.compile(
     re.M | re.S,
 )
 PROOF = re.compile(
-    r"^(`{3,}|:{3,})\{dropdown\} Proof(?:(?!\\square).)*?\n([^\n]+)(?=\n\1$)", re.M | re.S
+    r"^(`{3,}|:{3,})\{dropdown\} Proof(?:(?!\\square|\n\1$).)*?\n([^\n]+)(?=\n+\1$)", re.M | re.S
 )
 
 
@@ -32,7 +32,7 @@ def macros():
 
 def tags_of(code):
     """The code of a figure folds; a cell that writes or checks numbers of the text is hidden."""
-    if "plotting.glue(" in code or "plotting.says(" in code:
+    if "glue(" in code or "plotting.says(" in code:
         return ["remove-input", "remove-output"]
     return ["hide-input"] if "plotting.show(" in code else []
 
