@@ -20,7 +20,9 @@ EXERCISE = re.compile(
     re.M | re.S,
 )
 PROOF = re.compile(
-    r"^(`{3,}|:{3,})\{dropdown\} Proof(?:(?!\\square|\n\1$).)*?\n([^\n]+)(?=\n+\1$)", re.M | re.S
+    r"^(`{3,}|:{3,})\{dropdown\} Proof(?:(?!\\square|\n\1$).)*?"
+    r"\n(?!\1$)((?:(?!\\square)[^\n])+)(?=\n+\1$)",  # the last line
+    re.M | re.S,
 )
 
 
@@ -53,7 +55,7 @@ def written_out(text):
         return f"{claim[1]}:label: {claim[4].lower()}\n{claim[3]}"
 
     def ended(proof):
-        apart = proof[2].startswith(("$$", "\\end", "```"))
+        apart = proof[2].startswith(("$$", "\\end", "```", ":::"))
         return proof[0] + ("\n" if apart else " ") + "$\\square$"
 
     text = EXERCISE.sub(r"\1:label: \3\n\2", text)
