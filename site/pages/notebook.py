@@ -7,10 +7,6 @@ from pathlib import Path
 from docutils import nodes
 
 HERE = Path(__file__).resolve().parent
-HEAD = """---
-{file_format: mystnb, kernelspec: {display_name: Python 3, language: python, name: python3}}
----
-"""
 CELL = re.compile(r"^\n?(```\{code-cell\}.*\n)(?!:|---\n)((?:(?!```).*\n)*)", re.M)
 CLAIM = re.compile(
     r"^\n?((:{3,})\{prf:\w+\}.*\n)(?!:label:)((?:(?!\2$).*\n)*?.*\{source\}`([\w.-]+))", re.M
@@ -42,9 +38,8 @@ def tags_of(code):
 def written_out(text):
     """A page's text with what follows from it.
 
-    A page with cells is a notebook. Cells get tags, a claim the label of its source, an exercise
-    the one that its solution names, a proof its square. Each option takes the place of the empty
-    line before: lines keep their numbers, but for the three of the head.
+    Cells get tags, a claim the label of its source, an exercise the one that its solution names,
+    a proof its square. Options take the place of the empty line before: lines keep their numbers.
     """
 
     def tagged(cell):
@@ -59,8 +54,7 @@ def written_out(text):
         return proof[0] + ("\n" if apart else " ") + "$\\square$"
 
     text = EXERCISE.sub(r"\1:label: \3\n\2", text)
-    text = CLAIM.sub(labelled, CELL.sub(tagged, PROOF.sub(ended, text)))
-    return HEAD + text if "\n```{code-cell}" in text and not text.startswith("---") else text
+    return CLAIM.sub(labelled, CELL.sub(tagged, PROOF.sub(ended, text)))
 
 
 def is_executed(source):
