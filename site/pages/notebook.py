@@ -20,7 +20,9 @@ EXERCISE = re.compile(
     re.M | re.S,
 )
 PROOF = re.compile(
-    r"^(`{3,}|:{3,})\{dropdown\} Proof(?:(?!\\square).)*?\n([^\n]+)(?=\n\1$)", re.M | re.S
+    r"^(`{3,}|:{3,})\{dropdown\} Proof(?:(?!\\square|\n\1$).)*?"
+    r"\n(?!\1$)((?:(?!\\square)[^\n])+)(?=\n+\1$)",  # the last line
+    re.M | re.S,
 )
 
 
@@ -32,7 +34,7 @@ def macros():
 
 def tags_of(code):
     """The code of a figure folds; a cell that writes or checks numbers of the text is hidden."""
-    if "plotting.glue(" in code or "plotting.says(" in code:
+    if "glue(" in code or "plotting.says(" in code:
         return ["remove-input", "remove-output"]
     return ["hide-input"] if "plotting.show(" in code else []
 
@@ -53,7 +55,7 @@ def written_out(text):
         return f"{claim[1]}:label: {claim[4].lower()}\n{claim[3]}"
 
     def ended(proof):
-        apart = proof[2].startswith(("$$", "\\end", "```"))
+        apart = proof[2].startswith(("$$", "\\end", "```", ":::"))
         return proof[0] + ("\n" if apart else " ") + "$\\square$"
 
     text = EXERCISE.sub(r"\1:label: \3\n\2", text)
