@@ -21,6 +21,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 from assignments.grader import seccomp
 from assignments.grader.check import solved
 from honest import EPS, EST, MEAN, RR, WORST
+from machine import LOOP
 
 FULL, NONE = 20, 0
 FUNCTIONS = [
@@ -100,9 +101,7 @@ def answers(sources, points, *flags, name, among=CASES):
     case(points, *flags, name=name, among=among)(change)
 
 
-@case(FULL)
-def perfect(notebook, master):
-    pass
+case(FULL, name="perfect")(lambda notebook, master: None)
 
 
 @case(NONE)
@@ -192,13 +191,13 @@ extra("import os\nwhile True:\n    os.fork()", FULL, "mentions os.fork", name="f
 cells({
     # the first is killed: those before it would run again in the next process
     "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass": "the cell took too long",
-    "while True:\n    pass": CUT,
+    LOOP: CUT,
     # IPython keeps what is printed: on a quick machine memory is full before a second is over
     "while True:\n    print('endless ' * 1000)": CUT + "|the cell used too much memory",
     "import time\ntime.sleep(10**6)": CUT,
 }, NONE, ENDED, name="endless cells", among=ENDLESS)  # fmt: skip
 answers({
-    "1a": (EPS + "    while True:\n        pass", "took too long"),
+    "1a": (EPS + f"    {LOOP}", "took too long"),
     "1c": ("class D(dict):\n    def items(self):\n        return ((i * (2**61 - 1), 0) for i in range(400_000))\n"
            + EST + "    return D(a=1)", "."),
 }, NONE, "a call ended Python or ran too long", name="endless answers", among=ENDLESS)  # fmt: skip
@@ -222,7 +221,7 @@ cheat("class Yes(float):\n    shape = (20000,)\n    __eq__ = __le__ = __lt__ = _
 cheat("import json, os, struct\nfor number in range(200):\n"
       "    data = json.dumps({'id': number, 'value': True, 'found': {}}).encode()\n"
       "    for channel in range(3, 20):\n        try:\n            os.write(channel, struct.pack('>I', len(data)) + data)\n"
-      "        except OSError:\n            pass",
+      "        except OSError:\n            continue",
       name="forged answers on the pipe")  # fmt: skip
 cheat("import inside, wire\ninside.call = lambda *a: {'value': True}\nwire.pack = lambda value: True", name="patched runner")  # fmt: skip
 cheat("import os, sys\nfound = []\n"
