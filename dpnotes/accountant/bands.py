@@ -33,10 +33,9 @@ NOTHING = -690.0  # the least log J/a
 NONE, LEAST = exp(NOTHING), 1e-170  # J/a of a kind that J says nothing of; of a band with a line
 MOST_ROWS, MOST_KINDS = 1000, 60  # steps that differ, and meshes for them, at most
 SMALL, APART, MOST = 0.1, 1.5, 128  # sigmas of rows: the least, ratio of two; how many rows
-# lines: tried above which error, with how many nodes, with a pinch, and whether for each band
-PLAIN = (1e-9, 300_000, 40_000, False)
-WAYS = (1e-11, 4_000, 0, False), (1e-11, 20_000, 0, True), PLAIN, (1e-6, 20_000, 10_000, True)
-BESIDE_ATOMS, ALONE = ((1e-11, 4_000, 4_000, False), *WAYS[1:]), (PLAIN,)
+# lines: tried between which errors, with how many nodes, with a pinch, and whether for each band
+PLAIN, LAST = (1e-9, inf, 300_000, 24_000, False), (1e-6, 1e-4, 300_000, 96_000, False)
+EACH, EACH_PINCHED = (1e-11, inf, 20_000, 0, True), (1e-6, inf, 20_000, 10_000, True)
 TRIES = 4  # of each way
 SEEN = 1e-9  # share of the tail above which a band that does not fall gets a pinch
 
@@ -217,28 +216,36 @@ def gathered(parts):
     return tuple(found)
 
 
-def tail_near(tilts, start, asked=None):
+def _ways(tilts):
+    """The lines to try: where bands can be had, first a short one, with a pinch beside atoms."""
+    if not has_bands(tilts):
+        return PLAIN, LAST
+    smooth = all(_sorts(step) or isinstance(step, Gaussian) for step, _ in tilts.parts)
+    return (1e-11, inf, 4_000, 0 if smooth else 4_000, False), EACH, PLAIN, EACH_PINCHED, LAST
+
+
+def tail_near(tilts, start, asked, guess):
     """The tail near a saddle point (c, e, log t), or None, and where it is asked: a line; where its
     error is seen, a line for each band; then both with a pinch.
 
-    With ``asked`` the e of the start is only a first guess: it says of a tail which e near another
-    one is asked, its error there, and whether that is too far away."""
-    best, error, place, answered, guess = None, inf, start[1], start[1], asked
-    asked = asked or (lambda tail, place: (place, tail.error(place), False))
-    smooth = all(_sorts(step) or isinstance(step, Gaussian) for step, _ in tilts.parts)
-    for above, *nodes, each in (WAYS if smooth else BESIDE_ATOMS) if has_bands(tilts) else ALONE:
-        left = TRIES
-        while left and error > above:
+    ``asked`` says of a tail and its start which start would be better, the error there, and whether
+    this one is too far away. With a ``guess`` the e of the start is only that."""
+    best, error, answered, near = None, inf, start[1], start
+    for above, most, *nodes, each in _ways(tilts):
+        left, start = TRIES, near
+        while left and above < error <= most:
             bands = bands_of(tilts.parts) if each else None
             if bands and guess:
-                place, guess = bands.place(start[2]), None
-            found = bands.lines(place, *nodes) if bands else line(tilts, start, *nodes)
-            at, off, far = asked(found, place) if found else (place, inf, False)
+                start, guess = (start[0], bands.place(start[2]), start[2]), False
+            found = bands.lines(start[1], *nodes) if bands else line(tilts, start, *nodes)
+            better, off, far = asked(found, start) if found else (start, inf, False)
             left = far and left - 1
             if off < error:
-                best, error, answered = found, off, at
-            if off < inf and at != place:
-                start, place, guess = (tilts.saddle(epsilon=at)[0], at, start[2]), at, None
+                best, error, answered = found, off, better[1]
+            if off < inf:
+                start, guess = better, False
+            if off < 1:
+                near = better
     return best, answered
 
 

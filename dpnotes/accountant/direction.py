@@ -23,7 +23,8 @@ from .written import OneStep, Sums, is_short
 
 TRUSTED = 0.5  # above this error Chernoff's bounds may say more
 SHARP, WORSE = 1e-12, 10.0  # a line serves below SHARP, or below WORSE times the middle's error
-FAIR, PINCHED, FAR = 1e-9, 1e-7, 0.3  # errors (with a pinch) and distance that ask for a new line
+FAIR, PINCHED = 1e-9, 1e-7  # errors (with a pinch) that may ask for a new line
+FAR, LOWER = 0.3, 2.0  # distances from the start, in log t, that do
 LEAST = 1e-290  # what upper ends have above, and lower ends below, what may have underflowed
 
 
@@ -118,10 +119,9 @@ class Direction:
         answer = np.outer([0.0, 1.0, 0.0], np.ones(len(epsilon)))
         error = np.full(len(epsilon), inf)
         if tail is not None:
-            log_tail, _, below, above = tail.sums(epsilon)
-            value, error = np.exp(np.minimum(log_tail, 0.0)), below + above
-            low = value * (1 - np.minimum(below, 1.0))
-            high = np.exp(np.minimum(log_tail + np.log1p(above), 0.0))  # value may underflow
+            log_tail, _, error = tail.sums(epsilon)
+            low = np.exp(np.minimum(log_tail, 0.0)) * (1 - np.minimum(error, 1.0))
+            high = np.exp(np.minimum(log_tail + np.log1p(error), 0.0))
             if side > 0:
                 most = high + self.infinite + LEAST
                 answer = np.array([low + self.surely_infinite, most, 1 - most - EPS])
@@ -143,16 +143,22 @@ class Direction:
             return 1, self.written, 0.0
         if self._known:
             side, tail, limit, place = self._known
-            _, slope, below, above = tail.sums(epsilon[middle : middle + 1])
-            far, error = abs(epsilon[middle] - place), (below + above)[0]
-            beside = far <= max(tail.pinch, 0.1 / slope[0] if limit < TRUSTED else 0.0)
+            _, (slope,), (error,) = tail.sums(epsilon[[middle]])
+            far = abs(epsilon[middle] - place)
+            beside = far <= max(tail.pinch, 0.1 / slope if limit < TRUSTED else 0.0)
             if error <= SHARP or (error <= limit and beside):
                 return side, tail, max(SHARP, min(limit, WORSE * TRUSTED))
         near, side = float(epsilon[middle]), 1
         start = self.tilts[1].saddle(epsilon=near)
         if start[2] > log(0.5):
             side, start = -1, self.tilts[-1].saddle(epsilon=near)
-        return side, tail_near(self.tilts[side], (start[0], near, start[2]))[0], 0.0
+
+        def asked(tail, start):
+            (log_tail,), _, (error,) = tail.sums(epsilon[[middle]])
+            log_tail += log1p(error)
+            return (start[0], near, log_tail), error, log_tail < start[2] - LOWER
+
+        return side, tail_near(self.tilts[side], (start[0], near, start[2]), asked, False)[0], 0.0
 
     def epsilon(self, delta):
         """(low, high) for an array of 0 <= delta <= 1."""
@@ -184,14 +190,15 @@ class Direction:
         tilts, log_tail = self.tilts[side], float(target[middle])
         start, last = (*tilts.saddle(log_tail=log_tail)[:2], log_tail), self.top + self.top_error
 
-        def asked(tail, place):
-            (e,), (slope,), (error,) = solve(tail, target[[middle]], place, side, 0, last)
+        def asked(tail, start):
+            (e,), (slope,), (error,) = solve(tail, target[[middle]], start[1], side, 0, last)
             sure = error < (PINCHED if tail.pinch else FAIR)
-            return float(e), float(error), not sure and abs(e - place) * slope > FAR
+            better = tilts.saddle(epsilon=e)[0], float(e), log_tail
+            return better, float(error), not sure and abs(e - start[1]) * slope > FAR
 
         tail, place = self.written, start[1]
         if tail is None:
-            tail, place = tail_near(tilts, start, asked)
+            tail, place = tail_near(tilts, start, asked, True)
         if tail is not None:
             epsilon, slope, error = solve(tail, target, place, side, middle, last)
         good = error <= _limit(error[middle])
@@ -243,14 +250,13 @@ def solve(tail, target, start, side, middle, last):
     target that this tail does not serve may stop unconverged."""
     epsilon = np.full(len(target), min(max(float(start), 0.0), last))
     low, high = np.zeros(len(target)), np.full(len(target), last)
-    log_tail, _, below, above = tail.sums(np.zeros(1))
-    none = (below + above < 1) & (side * (log_tail - target) <= 0)  # no e > 0 is needed
+    log_tail, _, off = tail.sums(np.zeros(1))
+    none = (off < 1) & (side * (log_tail - target) <= 0)  # no e > 0 is needed
     slope, error = np.empty((2, len(target)))
     left = np.arange(len(target))
     for _ in range(100):
         e = epsilon[left]
-        log_tail, slope[left], below, above = tail.sums(e)
-        error[left] = below + above
+        log_tail, slope[left], error[left] = tail.sums(e)
         off = np.where(error[left] < 1, side * (log_tail - target[left]), -side * inf)
         low[left] = np.where(off >= 0, e, low[left])  # off > 0: e is too small
         high[left] = np.where(off <= 0, e, high[left])
@@ -276,11 +282,11 @@ def certain_end(tail, target, epsilon, slope, error, side, way):
     pad = np.where(epsilon > 0, least, 0.0)
     for _ in range(60):
         end = epsilon + way * pad
-        log_tail, _, below, above = tail.sums(end)
+        log_tail, _, off = tail.sums(end)
         if way * side > 0:
-            sure = log_tail + np.log1p(above) <= target
+            sure = log_tail + np.log1p(off) <= target
         else:
-            sure = log_tail + np.log1p(-np.minimum(below, 1.0)) >= target
+            sure = log_tail + np.log1p(-np.minimum(off, 1.0)) >= target
         unsure = ~sure & ((end > 0) | (way > 0))
         if not unsure.any():
             break

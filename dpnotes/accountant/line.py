@@ -11,12 +11,11 @@ says by how much. Cutting the line at the height Y costs at most
 sup_{y>Y} |M(c+iy)| e^(-ce) / (pi Y) (X-alias-bound).
 
 *The pinch* (X-pinch). Where |M| does not fall, one more Gaussian release of a tiny mu = eta is
-composed. With f the density of the loss then, and t' its tail,
-
-    delta' - eta^2 e^(eta^2/8) f <= delta <= delta'      (and 1 - delta the other way round).
-
-f comes from the same nodes, with the kernel 1. As a part of the composition, the pinch stands in K,
-in the bounds on aliases, and in that on the cut.
+composed. It raises delta by eta^2 times a mean of its density at e - L, with a weight between
+1/2 - (5/32) r and e^(eta^2/8) - r/2 + r^2/13, where r = ((e - L)/eta)^2. Both means come from the
+same nodes, as polynomials of s = (eta (z + 1/2))^2. Half of their sum is taken off delta, half of
+their difference is the error. With |M| = 1 all are cut off by at most e^(-f) f^2/2 / (pi Y), if
+f = (eta Y)^2/2 is at least 10 and Y at least 5 (c + 1/2).
 
 *Losses on a lattice*, a + dn: M e^(-az) has the period 2 pi/d along the line. With P = Nd the sum
 over all periods is one over N nodes, with a kernel that is a geometric series: no cut, no pinch
@@ -24,7 +23,6 @@ over all periods is one over N nodes, with a kernel that is a geometric series: 
 """
 
 from bisect import bisect_left
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, exp, isqrt, log, pi, sqrt
 
@@ -33,54 +31,73 @@ import numpy as np
 from .law import EPS, Gaussian
 from .tilts import TOLERANCE, Tilts, cumulant
 
-ENOUGH = 1e-10  # relative error: aliases and cut of a pinched line
-WORK = 1_000_000_000  # most products of a line
+ENOUGH = 1e-9  # relative error: aliases and cut of a pinched line
+WORK, BLOCK = 1_000_000_000, 4096  # most products of a line; nodes of a block
 HEIGHTS = 1.15 ** np.arange(200)
 
 
-class Tail:
-    """What both kinds of lines say of themselves."""
-
-    sums: Callable
-
-    def error(self, epsilon):
-        """The relative error at one e."""
-        return float(np.sum(self.sums(np.array([epsilon]))[2:]))
-
-
 @dataclass
-class Line(Tail):
+class Line:
     """The integrand at the nodes c + iy, y = 0, h, 2h, ..., without its factor e^(K(c) - ce).
 
     Nodes below the axis are conjugates: twice the real part of a sum, in which y = 0 is halved."""
 
     tilts: Tilts
     parts: tuple  # those of the tilts, and the pinch
-    z: np.ndarray
+    c: float
     period: float
+    count: int  # of nodes
     unit: float  # the weight of a node
-    kernels: np.ndarray  # rows: M(z)/M(c) times the kernels of t, of -dt/de, and, with a pinch, 1
-    noise: np.ndarray  # of M(z)/M(c), relative
     rivals: np.ndarray  # other tilts, and K + C there, for the bound on aliases
     log_cut: float  # log of the cut, over M(c) e^(-ce)
-    grid: tuple | None  # (first loss, spacing, its round-off) of a lattice
-    pinch: float  # eta, or 0
+    grid: tuple | None = None  # (first loss, spacing, its round-off) of a lattice
+    pinch: float = 0.0  # eta
 
     def __post_init__(self):
         """K(c) and its round-off; that of the sums at e = 0, and how much more a unit of e adds:
         the angle y e is off by 2 EPS of itself."""
-        self.side, self.c, self.y = self.tilts.side, float(self.z[0].real), self.z.imag
+        self.side, self.h = self.tilts.side, 2 * pi / self.period
         self.cumulant, round_off = cumulant(self.parts, self.c)
         self.round_off = round_off + EPS * (16 + 8 * abs(self.cumulant))
-        sizes = np.abs(self.kernels)
-        width = isqrt(len(self.y) - 1) + 1
-        self._square = np.zeros((len(sizes), -(-len(self.y) // width), width), dtype=complex)
-        self._square.reshape(len(sizes), -1)[:, : len(self.y)] = self.kernels
-        self._sizes = np.array([sizes @ (self.noise + 10 * EPS), 2 * EPS * (sizes @ self.y)])
+        shape, noise = np.zeros(self.count, dtype=complex), np.zeros(self.count)  # log, of M^k
+        for step, k in self.parts:
+            value, error = step.along(self.c, self.h, self.count)
+            value *= k
+            shape += value
+            noise += k * error
+        shape[0] -= log(2)
+        rows, width = 3 if self.pinch else 2, isqrt(self.count - 1) + 1
+        self._square = np.zeros((rows, -(-self.count // width), width), dtype=complex)
+        kernels, self._sizes = self._square.reshape(rows, -1), np.zeros((3, rows))
+        for first in range(0, self.count, BLOCK):  # blocks, which a processor keeps at hand
+            some = slice(first, min(first + BLOCK, self.count))
+            y = self.h * np.arange(some.start, some.stop)
+            z, value = self.c + 1j * y, np.exp(shape[some])
+            off = np.expm1(np.minimum(noise[some], 500.0)) + 10 * EPS
+            if self.grid:
+                off += self.grid[2] * np.abs(z)
+                kernels[:, some] = self._of_lattice(self.grid[1], z, value)
+            else:
+                kernels[:, some] = self._kernels(z, value)
+            self._sizes += [np.abs(kernels[:, some]) @ x for x in (off, 2 * EPS * y, y**0)]
+
+    def _kernels(self, z, value):
+        """M(z)/M(c) times the kernels of t, of -dt/de, and of the error of a pinch."""
+        steep = value * (self.side / (z + 1))
+        if not self.pinch:
+            return steep * (1 / z), steep
+        x, scale = (self.pinch * (z + 0.5)) ** 2, self.pinch**2 * value
+        least, most = 11 / 32 - 5 / 32 * x, x * (x / 13 - 1 / 26) + exp(self.pinch**2 / 8) - 7 / 26
+        half = scale * (most - least) / 2
+        return steep * (1 / z) - self.side * (scale * least + half), steep, half
+
+    def _of_lattice(self, spacing, z, value):
+        one, other = -np.expm1(-z * spacing), -np.expm1(-(z + 1) * spacing)
+        steep = self.side * value / other
+        return -np.exp(-z * spacing) * np.expm1(-spacing) / one * steep, steep
 
     def sums(self, epsilon):
-        """For an array of e: log t(e), abs(d log t/de), and bounds (below, above) on what t may be
-        off by, relative to it."""
+        """For an array of e: log t(e), abs(d log t/de), and a bound on the relative error of t."""
         place, left = self._first_above(epsilon)
         flat, steep, *density = 2 * self.unit * self._turned(place)
         value = np.maximum(flat - np.expm1(-left) * steep, 1e-290)
@@ -88,27 +105,23 @@ class Line(Tail):
         front = self.cumulant - self.c * place
         rounding = self._rounding(0, place)
         if self.grid:  # and of the lattice itself, which moves ``left``
-            slip = self.grid[2] * 2 * self.unit * float(np.abs(self.kernels[1]).sum())
+            slip = self.grid[2] * 2 * self.unit * self._sizes[2, 1]
             rounding = rounding - np.expm1(-left) * self._rounding(1, place) + slip
         rounding = rounding / value + self.round_off + 2 * EPS * np.abs(self.c * place)
         error = rounding + np.exp(min(self.log_cut, 600.0)) / value
-        below = error + self._aliases(epsilon, self.cumulant - self.c * epsilon, value, left)
-        above = error
+        error += self._aliases(epsilon, self.cumulant - self.c * epsilon, value, left)
         if self.pinch:
-            # error also counts the cut of f, which times eta^2 is that of t
-            most = np.abs(density[0]) + self._rounding(2, place)
-            bias = exp(self.pinch**2 / 8) * (self.pinch**2 * most / value + error)
-            below, above = (below + bias, above) if self.side > 0 else (below, above + bias)
-        return front + np.log(value), slope, below, above
+            error += (np.abs(density[0]) + self._rounding(2, place)) / value
+        return front + np.log(value), slope, error
 
     def _turned(self, place):
         """The sums of kernels times e^(-iy place): with y = coarse + fine, as in ``_direct_sums``,
         exponentials are needed only along two sides of a square."""
         many, rows, width = self._square.shape
-        found, h = np.empty((many, len(place))), self.y[min(1, len(self.y) - 1)]
+        found = np.empty((many, len(place)))
         block = max(1, 1_000_000 // (rows * many))
         for first in range(0, len(place), block):
-            angle = -1j * h * place[first : first + block]
+            angle = -1j * self.h * place[first : first + block]
             fine = np.exp(np.multiply.outer(np.arange(width), angle))
             coarse = np.exp(np.multiply.outer(width * np.arange(rows), angle))
             sums = (self._square.reshape(-1, width) @ fine).reshape(many, rows, -1)
@@ -125,7 +138,7 @@ class Line(Tail):
 
     def _rounding(self, row, place):
         """The absolute round-off of the sum of one kernel."""
-        still, turned = self._sizes[:, row]
+        still, turned, _ = self._sizes[:, row]
         return 2 * self.unit * (still + np.abs(place) * turned)
 
     def _aliases(self, epsilon, front, value, left):
@@ -139,7 +152,7 @@ class Line(Tail):
         return 2 * sum(np.exp(np.minimum(x, 600.0)) for x in found) / scale
 
 
-class SumOfLines(Tail):
+class SumOfLines:
     """Lines of measures that add up, and the tables of those that are only bounded."""
 
     pinch = 0.0
@@ -151,11 +164,10 @@ class SumOfLines(Tail):
         found = np.array([one.sums(epsilon) for one in self.lines])
         log_tail = np.logaddexp.reduce(found[:, 0])
         share = np.exp(found[:, 0] - log_tail)
-        slope, below, above = (share[:, None] * found[:, 1:]).sum(axis=0)
-        below, above = np.where(np.isnan([below, above]), np.inf, [below, above])  # 0 times inf
+        slope, error = (share[:, None] * found[:, 1:]).sum(axis=0)
         for tilts in self.rest:
-            above = above + np.exp(np.minimum(tilts.log_bounds(epsilon) - log_tail, 600.0))
-        return log_tail, slope, below, above
+            error += np.exp(np.minimum(tilts.log_bounds(epsilon) - log_tail, 600.0))
+        return log_tail, slope, np.where(np.isnan(error), np.inf, error)  # 0 times inf
 
 
 def common_lattice(parts):
@@ -207,14 +219,16 @@ def line(tilts, start, nodes, pinched):
     if grid := common_lattice(parts):
         count = ceil(period / grid[1])
         if count <= nodes and _work(parts, c, 2 * pi / (count * grid[1]), count // 2 + 1) <= WORK:
-            return _lattice_line(tilts, c, count | 1, rivals, grid)
+            count |= 1  # all of one period, of which half are conjugates of the others
+            period, cut = count * grid[1], -np.inf
+            return Line(tilts, parts, c, period, count // 2 + 1, 1 / count, rivals, cut, grid)
     step = 2 * pi / period
     log_room = start[2] - (value - c * start[1]) + log(TOLERANCE)
     height, log_cut = fall(parts, c, variance, log_room, nodes * step)
     if height is not None:
         count = ceil(height / step) + 1
         if _work(parts, c, step, count) <= WORK:
-            return _plain_line(tilts, parts, c, period, count, rivals, log_cut, 0.0)
+            return Line(tilts, parts, c, period, count, 1 / period, rivals, log_cut)
     return _pinched(tilts, start, pinched)
 
 
@@ -233,41 +247,9 @@ def _pinched(tilts, start, count):
         return None
     height = count * step
     fallen = max(10.0, excess - log(ENOUGH * pi * height))
+    fallen += 2 * log(fallen)
     eta = sqrt(2 * fallen) / height
-    if eta > 1:
+    if eta > 1 or c + 0.5 > height / 5:
         return None
-    rivals = np.array([rivals[0], rivals[1] + 0.5 * eta**2 * rivals[0] * (rivals[0] + 1)])
-    parts, log_cut = (*tilts.parts, (Gaussian(eta), 1)), -fallen - log(pi * height)
-    return _plain_line(tilts, parts, c, period, count + 1, rivals, log_cut, eta)
-
-
-def _integrand(parts, c, h, count):
-    """z, M(z)/M(c) with half of the first, and its round-off, at the nodes c, c + ih, ..."""
-    shape, noise = np.zeros(count, dtype=complex), np.zeros(count)
-    for step, k in parts:
-        value, error = step.along(c, h, count)
-        shape += k * value
-        noise += k * error
-    value = np.exp(shape)
-    value[0] *= 0.5
-    return c + 1j * h * np.arange(count), value, np.expm1(np.minimum(noise, 500.0))  # of M^k
-
-
-def _plain_line(tilts, parts, c, period, count, rivals, log_cut, pinch):
-    z, value, noise = _integrand(parts, c, 2 * pi / period, count)
-    steep = tilts.side * value / (z + 1)
-    kernels = np.array([steep / z, steep, value] if pinch else [steep / z, steep])
-    return Line(tilts, parts, z, period, 1 / period, kernels, noise, rivals, log_cut, None, pinch)
-
-
-def _lattice_line(tilts, c, count, rivals, grid):
-    """All of one period: an odd number of nodes, of which half are conjugates of the others."""
-    first, spacing, slip = grid
-    period = count * spacing
-    z, value, noise = _integrand(tilts.parts, c, 2 * pi / period, count // 2 + 1)
-    noise += slip * np.abs(z)
-    one, other = -np.expm1(-z * spacing), -np.expm1(-(z + 1) * spacing)
-    steep = tilts.side * value / other
-    kernels = np.array([-np.exp(-z * spacing) * np.expm1(-spacing) / one * steep, steep])
-    parts, unit = tilts.parts, 1 / count
-    return Line(tilts, parts, z, period, unit, kernels, noise, rivals, -np.inf, grid, 0.0)
+    parts, log_cut = (*tilts.parts, (Gaussian(eta), 1)), log(fallen**2 / 2 / pi / height) - fallen
+    return Line(tilts, parts, c, period, count + 1, 1 / period, rivals, log_cut, pinch=eta)

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..numerics import expm1_complex, gauss, log1p_complex, quotient
 from .cut import ANGLES, log_weights, most_weight
-from .law import EPS, Rule, Step
+from .law import EPS, Rule, Step, phase_sums
 from .sampled_gaussian import SampledGaussian, inverse_mixed_loss, log_share, mixed_loss
 
 LATE = 64.0  # above this height, in units of 1/a, the closed form of M is used
@@ -123,16 +123,16 @@ class Laplace(Step):
         """Unsampled, M(z) = e^(-a/2) (cosh s + (a/2) (sinh s)/s), s = (z + 1/2) a, is even in s."""
         if not self._late(h * count):
             return super().along(c, h, count)
-        far, angle = abs(c + 0.5) * self.end or 1e-300, h * self.end * np.arange(count)
-        s = far + (1j if c >= -0.5 else -1j) * angle
-        sine, shrunk, rise = np.sin(s.imag), exp(-2 * far), np.empty(count, dtype=complex)
-        rise.real = expm1(-2 * far) - 2 * shrunk * sine**2  # e^(-2s) - 1
-        rise.imag = -2 * shrunk * sine * np.cos(s.imag)
-        turned = 1 + rise * (0.5 - self.end / 4 / s)  # M e^-s, up to a constant; it has zeros
-        value = s + np.log(turned)
-        value -= value[0].real
-        noise = EPS * (4 + 2 * (far + angle) + 2 * (abs(value.real) + abs(value.imag)))
-        return value, noise / np.clip(abs(turned), 1e-100, 1.0)
+        far, sign = abs(c + 0.5) * self.end or 1e-300, 1.0 if c >= -0.5 else -1.0
+        angle, turn = h * self.end * np.arange(count), np.array([-2 * sign * self.end])
+        s, (rise,) = far + 1j * sign * angle, phase_sums(np.ones((1, 1)), turn, h, count)[0]
+        rise *= exp(-2 * far)
+        rise += expm1(-2 * far)  # e^(-2s) - 1
+        rise *= 0.5 - self.end / 4 / s  # M e^-s - 1, up to a constant
+        s += log1p_complex(rise)
+        s -= s[0].real
+        noise = EPS * (4 + 2 * (far + angle) + 2 * (abs(s.real) + abs(s.imag)))
+        return s, noise / np.clip(abs(1 + rise), 1e-100, 1.0)
 
     def falls(self, c):
         loss, log_p, *_ = self.rule(c, 0.0)

@@ -47,7 +47,7 @@ class OneStep:
         return np.where(share < 1, found, -np.inf)
 
     def sums(self, epsilon):
-        """log delta, its negative slope, and its relative errors: as if epsilon were off by 4 EPS,
+        """log delta, its negative slope, and its relative error: as if epsilon were off by 4 EPS,
         plus ROUNDING. Where epsilon < 0 the value is that at 0."""
         epsilon = np.maximum(epsilon, 0.0)
         value = self.log_delta(epsilon)
@@ -57,7 +57,7 @@ class OneStep:
         rise = self.log_delta(before) - value
         error = np.expm1(np.minimum(rise + ROUNDING * (1 + np.abs(value)), 600.0))
         error = np.where(np.isneginf(value), 0.0, error)
-        return value, np.nan_to_num(slope / self.step_size, nan=1e300, posinf=1e300), error, error
+        return value, np.nan_to_num(slope / self.step_size, nan=1e300, posinf=1e300), error
 
 
 @dataclass(frozen=True)
@@ -163,13 +163,13 @@ class Sums:
         self.noise = EPS * (sizes + 4 * np.abs(log_p))
 
     def sums(self, epsilon):
-        """log delta, its negative slope, and bounds on its relative errors."""
+        """log delta, its negative slope, and a bound on its relative error."""
         found = np.empty((3, len(epsilon)))
         block = max(1, BLOCK // len(self.loss))
         for first in range(0, len(epsilon), block):
             some = slice(first, first + block)
             found[:, some] = self._block(epsilon[some, None])
-        return *found[:2], *np.minimum(found[[2, 2]], 1e300)
+        return *found[:2], np.minimum(found[2], 1e300)
 
     def _block(self, epsilon):
         gap = self.loss - epsilon

@@ -345,27 +345,36 @@ def test_smooth_jump_off_the_real_line(rng):
     must_fail(check, 0.4)
 
 
-@claim("X-pinch", of=(1.0, 0.125), wrong=[(0.5, 0.125), (0.9, 0.0)])
-def test_a_pinch_raises_delta_by_at_most_the_density(share, growth, rng):
-    """Random finite pairs, atoms at epsilon included, with pinches of all sizes."""
+@claim("X-pinch", of=(-5 / 32, 1 / 13), wrong=[(-5 / 33, 1 / 13), (-5 / 32, 1 / 14)])
+def test_a_pinch_raises_delta_between_two_means(falls, bends, rng):
+    """Random finite pairs, atoms at epsilon and next to it included, with pinches of all sizes; and
+    the sums over nodes."""
     p, q = laws(24, 4000, 4)
-    loss = np.log(p / q)
-    epsilon = np.where(rng.random(4000) < 0.3, loss[:, 0], rng.uniform(-1, 2, 4000))
-    eta = 10 ** rng.uniform(-3, 0.5, 4000)
+    loss, eta = np.log(p / q), 10 ** rng.uniform(-3, 0, (4000, 1))
+    beside = rng.choice([0, np.nan, 1], 4000) * rng.uniform(-4, 4, 4000) * eta[:, 0]
+    epsilon = np.where(np.isnan(beside), rng.uniform(-1, 2, 4000), loss[:, 0] + beside)
 
-    gap = epsilon[:, None] - loss
-    normal = stats.norm(eta[:, None] ** 2 / 2, eta[:, None]).pdf(gap)  # of the pinch's loss
-    truth, density = dp.hockey_stick(p, q, epsilon), (p * normal).sum(1)
-    above = (p * dp.gaussian_delta(1 / eta[:, None], gap)).sum(1)  # a release follows each loss
-    at_most(truth, above, atol=1e-13)
-    at_most(above - share * eta**2 * np.exp(growth * eta**2) * density, truth, atol=1e-13)
-    period, c = rng.uniform(0.5, 6, 4000), rng.uniform(-0.9, 3, 4000)
-    z = c[:, None] + 2j * np.pi / period[:, None] * np.arange(-60, 61)
-    wide = (eta > 0.6) & (eta * 60 / period > 1.5)  # so that 60 nodes reach the end
-    noise = np.exp(0.5 * eta[:, None] ** 2 * z * (z + 1) - epsilon[:, None] * z)
-    rule = (moment(p, q, z) * noise).sum(1).real / period
-    at_most(density[wide], rule[wide], rtol=1e-9)
-    must_fail(at_most, density[wide], 0.99 * rule[wide], rtol=1e-9)
+    def weights(r, growth):
+        return [0.5 + falls * r, growth - r / 2 + bends * r**2]
+
+    gap, growth = epsilon[:, None] - loss, np.exp(eta**2 / 8)
+    normal = p * stats.norm(eta**2 / 2, eta).pdf(gap)  # of the pinch's loss
+    truth = dp.hockey_stick(p, q, epsilon)
+    above = (p * dp.gaussian_delta(1 / eta, gap)).sum(1)  # a release follows each loss
+    least, most = (eta[:, 0] ** 2 * (normal * w).sum(1) for w in weights((gap / eta) ** 2, growth))
+    at_most(truth, above - least, atol=1e-13)
+    at_most(above - most, truth, atol=1e-13)
+
+    for n in np.flatnonzero(eta > 0.2)[:300]:
+        period, c, m = rng.uniform(0.5, 6), rng.uniform(-0.9, 3), np.arange(-30, 31)[:, None]
+        z = c + 2j * np.pi / period * np.arange(-60, 61)
+        s, off = (eta[n] * (z + 0.5)) ** 2, gap[n] + m * period
+        noise = np.exp(0.5 * eta[n] ** 2 * z * (z + 1) - epsilon[n] * z) * moment(p[n], q[n], z)
+        kernels = 11 / 32 - 5 / 32 * s, growth[n] - 7 / 26 - s / 26 + s**2 / 13
+        log_terms = stats.norm(eta[n] ** 2 / 2, eta[n]).logpdf(off) + c * m * period
+        terms = p[n] * np.exp(log_terms)
+        for weight, kernel in zip(weights((off / eta[n]) ** 2, growth[n]), kernels, strict=True):
+            equal((noise * kernel).sum().real / period, (terms * weight).sum(), rtol=1e-8)
 
 
 def test_a_lattice_needs_one_period(rng):
