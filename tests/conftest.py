@@ -19,7 +19,7 @@ surroundings.enter()  # before NumPy is loaded
 import numpy as np  # noqa: E402
 
 import evidence  # noqa: E402
-from machine import address, browser, whole_address  # noqa: E402, F401  (fixtures)
+from machine import address, browser  # noqa: E402, F401  (fixtures)
 
 _collected = {}
 MOST_MEMORY = 6 * 2**30  # of address space, in the tests that start no browser and no sandbox

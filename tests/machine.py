@@ -3,10 +3,8 @@
 import functools
 import http.server
 import importlib.util
-import io
 import json
 import os
-import re
 import threading
 from pathlib import Path
 
@@ -75,44 +73,11 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         """Says nothing."""
 
 
-FORMULA, SPAN = b'<span class="katex"', re.compile(rb"<(/?)span\b")
-
-
-@functools.cache
-def without_formulas(path):
-    """A page without the insides of its formulas, which are most of its elements."""
-    page, kept, place = Path(path).read_bytes(), [], 0
-    while (start := page.find(FORMULA, place)) >= 0:
-        inside, depth = page.index(b">", start) + 1, 1
-        kept.append(page[place:inside])
-        for tag in SPAN.finditer(page, inside):
-            depth += -1 if tag[1] else 1
-            if not depth:
-                break
-        place = tag.start()
-    return b"".join([*kept, page[place:]])
-
-
-class Light(Quiet):
-    """The same server of pages without formulas."""
-
-    def send_head(self):
-        path = self.translate_path(self.path)
-        if not path.endswith(".html") or not os.path.isfile(path):
-            return super().send_head()
-        page = without_formulas(path)
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(page)))
-        self.end_headers()
-        return io.BytesIO(page)
-
-
-def served(handler):
+def served():
     """The site, served on this machine."""
     if not (SITE / "search.html").exists():
         pytest.fail(f"there is no site in {SITE}: run `make book` first")
-    handler = functools.partial(handler, directory=str(SITE))
+    handler = functools.partial(Quiet, directory=str(SITE))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
@@ -121,11 +86,5 @@ def served(handler):
 
 @pytest.fixture(scope="session")
 def address():
-    """The site without its formulas: what most tests look at is something else."""
-    yield from served(Light)
-
-
-@pytest.fixture(scope="session")
-def whole_address():
-    """The site as it is."""
-    yield from served(Quiet)
+    """Where the site is."""
+    yield from served()

@@ -22,9 +22,9 @@ def arguments():
     commands = parser.add_subparsers(dest="command", required=True)
 
     def command(name, about):
-        found = commands.add_parser(name, help=about, description=about)
-        found.add_argument("--masters", default=Path("assignments"), type=Path)
-        return found.add_argument
+        parser = commands.add_parser(name, help=about, description=about)
+        parser.add_argument("--masters", default=Path("assignments"), type=Path)
+        return parser.add_argument
 
     def with_limits(add):
         add("--cell-seconds", type=float, default=sandbox.Limits.cell_seconds)
@@ -83,8 +83,8 @@ def announce(given):
 def grade(given, limits):
     start = time.monotonic()
     announce(given)
-    options = run.Options(report.roster(given.roster), given.median, given.solutions, time.time(),
-                          given.part)  # fmt: skip
+    roster = report.read_roster(given.roster)
+    options = run.Options(roster, given.median, given.solutions, time.time(), given.part)
     results = run.grade(
         given.name, given.submissions, given.out, given.masters, limits, given.jobs,
         sandbox.Bare if given.unsafe else sandbox.Bubblewrap, options,

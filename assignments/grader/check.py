@@ -97,16 +97,16 @@ def complaints(path, limits):
     with tempfile.TemporaryDirectory() as name:
         messages = marked(path, solved(master), limits, Path(name))
         stubs, *lost = together(master, books, limits, Path(name))
-    found = [f"the master loses {q}: {message}" for q, message in messages.items()]
-    found += [f"the stubs earn {q}" for q in sorted(automatic - set(stubs))]
+    problems = [f"the master loses {q}: {message}" for q, message in messages.items()]
+    problems += [f"the stubs earn {q}" for q in sorted(automatic - set(stubs))]
     for group, got in zip(shared, lost, strict=True):
         asked = {w["question"]: w["why"] for w in group}
         hidden = [w for w in group if w.get("public") and not got.get(w["question"], True)]
-        found += [f"no public test sees {w['why']!r} of {w['question']}" for w in hidden]
-        found += [f"{why!r} does not cost {q}" for q, why in asked.items() if q not in got]
+        problems += [f"no public test sees {w['why']!r} of {w['question']}" for w in hidden]
+        problems += [f"{why!r} does not cost {q}" for q, why in asked.items() if q not in got]
         whys = " / ".join(asked.values())
-        found += [f"{whys}: must not cost {q}" for q in sorted(set(got) - set(asked))]
-    found += [f"{q}: {what}" for q, what in nonanswers.found(master)]
+        problems += [f"{whys}: must not cost {q}" for q in sorted(set(got) - set(asked))]
+    problems += [f"{q}: {what}" for q, what in nonanswers.find(master)]
     missing = automatic - {w["question"] for w in wrong}
-    found += [f"no wrong answer for {q}" for q in sorted(missing)]
-    return [f"{path.stem}: {problem}" for problem in found]
+    problems += [f"no wrong answer for {q}" for q in sorted(missing)]
+    return [f"{path.stem}: {problem}" for problem in problems]

@@ -78,10 +78,10 @@ def folded(name):
 
 def single(pairs):
     """{key of a text: student} of the texts that belong to one student only."""
-    found = {}
+    students = {}
     for text, student in pairs:
-        found.setdefault(key(text), []).append(student)
-    return {k: some[0] for k, some in found.items() if len(some) == 1}
+        students.setdefault(key(text), []).append(student)
+    return {k: some[0] for k, some in students.items() if len(some) == 1}
 
 
 class Names:

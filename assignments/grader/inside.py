@@ -85,14 +85,14 @@ def described(error):
 
 def look(names, wanted):
     """Which of the wanted names exist: functions by name, everything else by value."""
-    found = {}
+    values = {}
     for name in (name for name in wanted if name in names):
         try:
             value = names[name]
-            found[name] = {"function": True} if callable(value) else {"value": pack(value)}
+            values[name] = {"function": True} if callable(value) else {"value": pack(value)}
         except TypeError as error:
-            found[name] = {"error": str(error)}
-    return {"found": found}
+            values[name] = {"error": str(error)}
+    return {"found": values}
 
 
 def call(names, message):

@@ -47,11 +47,11 @@ class Remote:
 
 def fill_namespace(session, question, space, calls):
     """Give the tests the student's values, and functions that call the student's."""
-    for name, found in session.look(question.uses).items():
-        if "error" in found:
-            raise TypeError(f"`{name}` can't be tested: {short(found['error'])}")
-        is_function = "function" in found
-        space[name] = Remote(session, name, calls) if is_function else unpack(found["value"])
+    for name, answer in session.look(question.uses).items():
+        if "error" in answer:
+            raise TypeError(f"`{name}` can't be tested: {short(answer['error'])}")
+        is_function = "function" in answer
+        space[name] = Remote(session, name, calls) if is_function else unpack(answer["value"])
     for name in sorted(question.uses - set(space)):
         raise AssertionError(
             f"`{name}` is not defined; define it in the cell of question {question.id}"
@@ -269,19 +269,19 @@ def grade_submission(master, entry, limits, launcher, gallery=None):
         answers[question], flags = rendering.answer(text, question, limits.typeset_seconds)
         submission.flags += flags
     scores = {q.id: None if q.manual else q.points * (q.id not in failed) for q in master.questions}
-    return result(
+    return make_result(
         submission.student, submission.flags, "\n".join(log), scores=scores, messages=failed,
         file=submission.path.name if submission.path else "", helped=dict.fromkeys(helped, LENT),
         answers=answers, pictures=hung(submission.pictures, gallery), code=submission.code,
-        digests=digests(master, submission), late=late,
+        digests=digest_answers(master, submission), late=late,
     )  # fmt: skip
 
 
-def digests(master, submission):
+def digest_answers(master, submission):
     """{question marked by hand: a digest of what is marked}: its text, its pictures and, where the
     answer is a plot, the notebook's plots."""
     plotted = {masters.grading(c).get("grade_id") for c in master.notebook.cells}
-    found = {}
+    digests = {}
     for q in (q for q in master.questions if q.manual):
         digest = hashlib.sha256(submission.answers.get(q.id, "").encode("utf-8", "replace"))
         shown = submission.pictures.get(q.id, []) + (
@@ -289,18 +289,18 @@ def digests(master, submission):
         )
         for _, data in shown:
             digest.update(data)
-        found[q.id] = digest.hexdigest()[:16]
-    return found
+        digests[q.id] = digest.hexdigest()[:16]
+    return digests
 
 
-def result(student, flags, log="", **known):
+def make_result(student, flags, log="", **known):
     """All that is kept of one submission, as plain data; what is not known is empty."""
     tables = ("scores", "messages", "helped", "answers", "pictures", "digests")  # by question
-    found = {"student": student, "file": "", "code": "", "late": False, "log": printable(log)}
-    found |= {name: {} for name in tables} | known
-    found["flags"] = [printable(flag) for flag in reading.cut(flags)]
-    found["messages"] = {q: printable(said) for q, said in found["messages"].items()}
-    return found
+    result = {"student": student, "file": "", "code": "", "late": False, "log": printable(log)}
+    result |= {name: {} for name in tables} | known
+    result["flags"] = [printable(flag) for flag in reading.cut(flags)]
+    result["messages"] = {q: printable(said) for q, said in result["messages"].items()}
+    return result
 
 
 def hung(pictures, gallery):

@@ -60,7 +60,7 @@ def find(masters_folder, folders):
     read = [masters.read(path) for path in sorted(Path(masters_folder).glob("*.md"))]
     public = squeeze("\n".join(c.source for master in read for c in master.student.cells))
     private = {master.name: secrets(master, public) for master in read}
-    found = []
+    leaks = []
     for folder in folders:
         for file in [folder] if folder.is_file() else sorted(folder.rglob("*")):
             for where, text in texts(file) if file.is_file() else []:
@@ -68,5 +68,5 @@ def find(masters_folder, folders):
                 haystack = squeeze(text, where.endswith((".html", ".xhtml", ".xml")))
                 haystack += "".join(squeeze(notebook_text(t)) for t in CARRIED.findall(text))
                 for name, lines in private.items():
-                    found += [(where, name, q) for line, q in lines.items() if line in haystack]
-    return found
+                    leaks += [(where, name, q) for line, q in lines.items() if line in haystack]
+    return leaks

@@ -91,9 +91,9 @@ class Collected:
 
     def set_aside(self, row, question, source, why):
         source = row.get("from") or source  # a row that was set aside before says where it is from
-        found = [row.get("student"), question, row.get("points"), row.get("comment"), source, why]
-        found = tuple((value or "").strip() for value in found)
-        self.aside += [found] * (found not in self.aside)
+        cells = [row.get("student"), question, row.get("points"), row.get("comment"), source, why]
+        cells = tuple((value or "").strip() for value in cells)
+        self.aside += [cells] * (cells not in self.aside)
 
     def usable(self, table, q, source, column="points"):
         """{student: (mark, comment, row)} of the known students that have one row each."""

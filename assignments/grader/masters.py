@@ -78,13 +78,13 @@ def bound(source):
 
 def imported(sources):
     """The modules that cells import at their top level."""
-    found = {}
+    modules = {}
     for node in (node for source in sources for node in ast.parse(source).body):
         if isinstance(node, ast.Import):
-            found |= {part.name: None for part in node.names}
+            modules |= {part.name: None for part in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level:
-            found[node.module] = None
-    return list(found)
+            modules[node.module] = None
+    return list(modules)
 
 
 def used(source):
@@ -93,19 +93,19 @@ def used(source):
     return {n.id for n in nodes} - {n.id for n in nodes if isinstance(n.ctx, ast.Store)}
 
 
-def question(cell, stripped, names):
+def read_question(cell, stripped, names):
     """A graded cell of the master and the same cell of the student version."""
     data = grading(cell)
     manual, name = cell.cell_type == "markdown", data.grade_id.removeprefix("test-")
-    found = Question(name, data.points, manual, stripped.source)
-    if found.manual:
-        found.answer = solution(cell.source)
+    question = Question(name, data.points, manual, stripped.source)
+    if question.manual:
+        question.answer = solution(cell.source)
     else:
-        found.hidden = "".join(HIDDEN.findall(cell.source))
-        found.uses = used(cell.source) & names
+        question.hidden = "".join(HIDDEN.findall(cell.source))
+        question.uses = used(cell.source) & names
         texts = [n.msg for n in assertions(cell.source)]
-        found.sentences = {t.value for t in texts if isinstance(t, ast.Constant)}
-    return found
+        question.sentences = {t.value for t in texts if isinstance(t, ast.Constant)}
+    return question
 
 
 def solution(source):
@@ -148,12 +148,12 @@ def read(path):
     with_package = set().union(*[bound(source) for source in answers if PACKAGE.search(source)])
     given = [c.source for c in code if not grading(c) and not used(c.source) & names]
     pairs = list(zip(notebook.cells, student.cells, strict=True))
-    questions = [question(c, s, names) for c, s in pairs if grading(c).get("grade")]
+    questions = [read_question(c, s, names) for c, s in pairs if grading(c).get("grade")]
     answered = {grading(c).get("grade_id"): (c, s) for c, s in pairs}
     for q in (q for q in questions if not q.manual and q.id in answered):
         cell, stub = answered[q.id]
         q.stub, q.given = stub.source, solution(cell.source)
-    for q, rubric in zip((q for q in questions if q.manual), rubrics(notebook), strict=True):
+    for q, rubric in zip((q for q in questions if q.manual), read_rubrics(notebook), strict=True):
         q.rubric = rubric
     for q in questions:
         check(path, q)
@@ -169,24 +169,24 @@ def at_home(name, notebook):
     return HOME.format(packages=" ".join(sorted(packages)), own=own, name=name) if needed else ""
 
 
-def rubrics(notebook):
+def read_rubrics(notebook):
     """For each question marked by hand the last paragraph before it that begins *Rubric.*"""
-    found, last = [], ""
+    rubrics, last = [], ""
     for cell in notebook.cells:
         if cell.cell_type == "markdown" and "points" in grading(cell):
-            found.append(last)
+            rubrics.append(last)
         for paragraph in re.split(r"\n\s*\n", cell.source):
             if paragraph.startswith("*Rubric.*"):
                 last = paragraph
-    return found
+    return rubrics
 
 
 def assertions(source):
     """The assertions of a test cell, as nodes with a message `msg`."""
-    found = [n for n in ast.walk(ast.parse(source)) if isinstance(n, (ast.Assert, ast.Raise))]
-    for n in (n for n in found if isinstance(n, ast.Raise)):  # raise AssertionError("...")
+    checks = [n for n in ast.walk(ast.parse(source)) if isinstance(n, (ast.Assert, ast.Raise))]
+    for n in (n for n in checks if isinstance(n, ast.Raise)):  # raise AssertionError("...")
         n.msg = next(iter(getattr(n.exc, "args", ())), None)
-    return found
+    return checks
 
 
 def check(path, q):

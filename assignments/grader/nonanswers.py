@@ -90,16 +90,16 @@ def copied(value):
 
 def candidates(answers, call, plain, public):
     """{what it is: a function that makes it from the arguments} for one call."""
-    found = {what: lambda asked, v=value: v for what, value in NOTHING.items()}
+    makers = {what: lambda asked, v=value: v for what, value in NOTHING.items()}
     for name, value in plain.items():
         if not isinstance(value, str):
-            found[f"its argument {name}"] = lambda asked, name=name: asked[name]
+            makers[f"its argument {name}"] = lambda asked, name=name: asked[name]
         if type(value) is int:
-            found[f"the numbers below {name}"] = lambda asked, name=name: np.arange(asked[name])
+            makers[f"the numbers below {name}"] = lambda asked, name=name: np.arange(asked[name])
     shown = [plain for (name, _), plain in public.items() if name == call[0]]
     if shown and call not in public:
-        found["the answer to a public test"] = redrawn(answers, call[0], shown[-1])
-    return found
+        makers["the answer to a public test"] = redrawn(answers, call[0], shown[-1])
+    return makers
 
 
 def size(value):
@@ -175,7 +175,7 @@ def accepted(answers, question, given, chosen):
     return [] if answers.test(question, given, instead)[0] else others
 
 
-def found(master):
+def find(master):
     """(question, what its tests accept), one after another."""
     answers, given = Answers(master), judge.namespace(master)
     with warnings.catch_warnings(), np.errstate(all="ignore"):

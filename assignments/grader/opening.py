@@ -151,8 +151,8 @@ def attached(cell):
     pasted = PASTED.findall(cell.get("source", "")) if cell.get("cell_type") == "markdown" else []
     given = [*(item for kinds in files for item in table(kinds).items()), *pasted]
     every = [picture(*item, PHOTO) for item in given]
-    found = [shown for shown in every if shown][:PHOTOS]
-    return found, len(every) - len(found)
+    photos = [shown for shown in every if shown][:PHOTOS]
+    return photos, len(every) - len(photos)
 
 
 def plots(notebook):

@@ -66,7 +66,7 @@ def kinds_again(cells, questions):
     code = {q.id: q for q in questions if not q.manual}
     sources = [source for kind, source, *_ in cells if kind == "code"]
     made = {q: defined(code[q], sources) for q in code}
-    found, flags = [], []
+    answers, flags = [], []
     for kind, source, name, pictures in cells:
         wanted = (
             "markdown" if name in manual else "code" if name in code and not made[name] else kind
@@ -76,10 +76,10 @@ def kinds_again(cells, questions):
         copies = [q for q in code if made[q] and kind == "code" and same(source, code[q].stub)]
         flags += [f"an empty answer {q} beside the answer: not run" for q in copies]
         if not copies:
-            found.append((wanted, source, name, pictures))
-    count = Counter(name for _, _, name, _ in found)
+            answers.append((wanted, source, name, pictures))
+    count = Counter(name for _, _, name, _ in answers)
     flags += [f"{count[q]} cells with the id {q}" for q in (*manual, *code) if count[q] > 1]
-    return found, flags
+    return answers, flags
 
 
 def defined(question, sources):
@@ -141,14 +141,14 @@ def align_code(submission, cells, tests, master):
 def with_public_names(steps, tests):
     """Where a later cell of the student's uses what a public test defines (a plot of its numbers),
     that test runs in the student's notebook too, as it did when the student ran it."""
-    found = []
+    kept = []
     for number, (kind, body) in enumerate(steps):
-        found.append((kind, body))
+        kept.append((kind, body))
         if kind == "test":
             later = set().union(*(names(s, used) for k, s in steps[number:] if k == "run"))
             if names(tests[body].source, bound) & later:
-                found.append(("run", tests[body].source))
-    return found
+                kept.append(("run", tests[body].source))
+    return kept
 
 
 @cache
@@ -183,18 +183,18 @@ def answers(cells, master):
     placed = [text for texts in parts.values() for text in texts]
     rest = [text for text in loose if not any(text is p for p in placed)]
     own = {q: parts[q] or rest for q in manual}
-    found = {q: "\n\n".join(t for t, _ in own[q])[:ANSWERS] or ANSWER for q in manual}
+    texts = {q: "\n\n".join(t for t, _ in own[q])[:ANSWERS] or ANSWER for q in manual}
     shown = {q: [p for _, (some, _) in own[q] for p in some][:PHOTOS] for q in manual}
     lost = [q for q in manual if count and not count[q]]
     flags = [f"the cell of answer {q} is missing: look into the notebook" for q in lost]
-    flags += [f"answer {q} was cut" for q, text in found.items() if len(text) == ANSWERS]
+    flags += [f"answer {q} was cut" for q, text in texts.items() if len(text) == ANSWERS]
     flags += [
         f"not all pictures of answer {q} are shown: look into the notebook"
         for q in manual if any(lost for _, (_, lost) in own[q])
     ]  # fmt: skip
     if placed and rest:
         flags.append("text cells outside of the answers: look into the notebook")
-    return found, shown, flags
+    return texts, shown, flags
 
 
 def suspicions(own, master):

@@ -50,8 +50,8 @@ def answer(text, question, seconds=5):
 def with_formulas(text):
     """HTML with its formulas as MathML, for pages that carry nothing else; as TeX between dollars
     where KaTeX or Node is missing or fails. For our own texts only."""
-    found = [(kind, html.unescape(tex)) for kind, tex in FORMULA.findall(text)]
-    shown = iter(typeset(found) or [f"<code>${html.escape(tex)}$</code>" for _, tex in found])
+    formulas = [(kind, html.unescape(tex)) for kind, tex in FORMULA.findall(text)]
+    shown = iter(typeset(formulas) or [f"<code>${html.escape(tex)}$</code>" for _, tex in formulas])
     return FORMULA.sub(lambda _: next(shown), text)
 
 

@@ -165,7 +165,7 @@ def write_reports(out, master, results, collected, options):
         write(out / "logs" / f"{name}.txt", log)
     parcel(out, pages)
     by_hand.pages(out, master, results)
-    parts = summary.parts(master, results, options.roster, collected)
+    parts = summary.describe(master, results, options.roster, collected)
     write(out / "summary.html", page(f"{master.name}: summary", parts))
     return told(master, results, collected, changed)
 
@@ -207,8 +207,8 @@ def result_file(out, student):
 def kept(file):
     """(fingerprint, result) of an earlier run; two times None if there is none."""
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-        return found["fingerprint"], found["result"]
+        stored = json.loads(file.read_text(encoding="utf-8"))
+        return stored["fingerprint"], stored["result"]
     except (OSError, ValueError, LookupError, TypeError):
         return None, None
 
@@ -228,16 +228,16 @@ def remember(out, result, fingerprint):
     write(result_file(out, result["student"]), text)
 
 
-def roster(path):
+def read_roster(path):
     """{student: name} of the list of students; of Canvas' own export by Canvas' number."""
-    found = {}
+    roster = {}
     for line in marks.rows(path) if path else []:
         first, student = next(iter(line)), next(iter(line.values()))
         name = (line.get("name") or "").strip()
         if first == "Student" and "ID" in line:
             student, name = line["ID"], student.strip()  # without one: the points possible, say
         if student and student.strip():
-            found[student.strip()] = name
-    if path and not found:
+            roster[student.strip()] = name
+    if path and not roster:
         raise ValueError(f"roster {path} must be a CSV whose first column holds the students")
-    return found
+    return roster

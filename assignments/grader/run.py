@@ -66,7 +66,7 @@ def work(pipe, *task):
         result = judge.grade_submission(*task)
     except BaseException as error:
         why = f"{type(error).__name__}: {error}"[:300]
-        result = judge.result(entry[0], [FAILED, why], traceback.format_exc())
+        result = judge.make_result(entry[0], [FAILED, why], traceback.format_exc())
     result["log"] = result["log"][:LOG]
     with suppress(BrokenPipeError):  # it took too long: nobody waits for it any more
         pipe.send_bytes(json.dumps(result).encode("utf-8", "replace"))
@@ -74,7 +74,7 @@ def work(pipe, *task):
 
 def not_marked(student, reason):
     """The result of a submission that could not be marked."""
-    return judge.result(student, [FAILED, reason])
+    return judge.make_result(student, [FAILED, reason])
 
 
 def supervised(context, *task):

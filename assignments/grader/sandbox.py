@@ -43,9 +43,9 @@ class Limits:
 
     def of_process(self):
         """For `inside.py`: the limits of each process in the sandbox."""
-        found = {"AS": 2 * self.memory_mb * 2**20, "CPU": int(self.total_seconds) + 5}
-        found |= {"NPROC": self.processes, "FSIZE": self.file_mb * 2**20, "NOFILE": 256}
-        return json.dumps(found)
+        caps = {"AS": 2 * self.memory_mb * 2**20, "CPU": int(self.total_seconds) + 5}
+        caps |= {"NPROC": self.processes, "FSIZE": self.file_mb * 2**20, "NOFILE": 256}
+        return json.dumps(caps)
 
 
 # what must be readable inside, also where the umask is strict and the user another one
@@ -87,8 +87,8 @@ def visible(staged_folder):
     system = ["/usr", "/etc/fonts", "/etc/ld.so.cache", "/etc/alternatives"]
     system += ["/bin", "/lib", "/lib64", "/sbin"]
     system = [path for path in system if os.path.exists(path)]
-    found = [(path, path) for path in dict.fromkeys([*system, sys.base_prefix, sys.prefix])]
-    return [*found, (staged_folder, "/grader")]
+    mounts = [(path, path) for path in dict.fromkeys([*system, sys.base_prefix, sys.prefix])]
+    return [*mounts, (staged_folder, "/grader")]
 
 
 def mount_options(limits, staged_folder):
@@ -177,14 +177,14 @@ def talk(command, env, **options):
 
 def environment(grader_folder, temporary):
     """All that a student's process finds in its environment."""
-    found = dict.fromkeys(["HOME", "TMPDIR"], temporary)
-    found |= {"IPYTHONDIR": f"{temporary}/ipython", "MPLCONFIGDIR": f"{temporary}/matplotlib"}
-    found |= {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "MPLBACKEND": "agg"}
-    found |= {"PYTHONPATH": grader_folder, "PYTHONHASHSEED": "0", "PYTHONWARNINGS": "ignore"}
-    found |= dict.fromkeys(["PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"], "1")
+    variables = dict.fromkeys(["HOME", "TMPDIR"], temporary)
+    variables |= {"IPYTHONDIR": f"{temporary}/ipython", "MPLCONFIGDIR": f"{temporary}/matplotlib"}
+    variables |= {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "MPLBACKEND": "agg"}
+    variables |= {"PYTHONPATH": grader_folder, "PYTHONHASHSEED": "0", "PYTHONWARNINGS": "ignore"}
+    variables |= dict.fromkeys(["PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"], "1")
     # each thread would reserve memory of its own: limits count that
-    found["MALLOC_ARENA_MAX"] = "2"
-    return found | dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"], "1")
+    variables["MALLOC_ARENA_MAX"] = "2"
+    return variables | dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"], "1")
 
 
 @cache

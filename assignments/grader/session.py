@@ -214,8 +214,8 @@ class Session:
 
     def look(self, names):
         """{name: what it is} for those of the names that exist, and for no other."""
-        found = self.ask(do="look", names=sorted(names))["found"]
-        return {name: found[name] for name in names if name in found}
+        values = self.ask(do="look", names=sorted(names))["found"]
+        return {name: values[name] for name in names if name in values}
 
     def call(self, name, args, kwargs):
         if self.process is None or self.fatal.get(name, 0) > 1:

@@ -30,11 +30,11 @@ def runs(code):
 def pairs(codes, given, least):
     """[(share, student, student)]: the share of the smaller one's runs that the other has too."""
     public = set().union(*map(runs, given))
-    found = {student: runs(code) - public for student, code in codes.items()}
+    own = {student: runs(code) - public for student, code in codes.items()}
     shares = [
-        (len(found[one] & found[other]) / min(len(found[one]), len(found[other])), one, other)
-        for one, other in combinations(sorted(found), 2)
-        if min(len(found[one]), len(found[other])) >= RUN
+        (len(own[one] & own[other]) / min(len(own[one]), len(own[other])), one, other)
+        for one, other in combinations(sorted(own), 2)
+        if min(len(own[one]), len(own[other])) >= RUN
     ]
     return sorted((s for s in shares if s[0] >= least), reverse=True)
 
@@ -44,11 +44,11 @@ def report(given, results):
     master = masters.read(given.masters / f"{given.name}.md")
     codes = {student: result["code"] for student, result in results.items()}
     public = [c.source for c in master.student.cells if c.cell_type == "code"]
-    found = pairs(codes, public, given.similar)
-    parts = [f"<p>{len(found)} pairs share at least {given.similar:.0%} of their own code.</p>"]
-    for share, *two in found:
+    alike = pairs(codes, public, given.similar)
+    parts = [f"<p>{len(alike)} pairs share at least {given.similar:.0%} of their own code.</p>"]
+    for share, *two in alike:
         shown = [f"<h3>{html.escape(s)}</h3><pre>{html.escape(codes[s])}</pre>" for s in two]
         title = f"{share:.0%}: {html.escape(two[0])} and {html.escape(two[1])}"
         parts.append(f"<details><summary>{title}</summary>{''.join(shown)}</details>")
     write(given.out / "similar.html", page("Similar submissions", parts))
-    return f"{len(found)} similar pairs: {given.out / 'similar.html'}"
+    return f"{len(alike)} similar pairs: {given.out / 'similar.html'}"

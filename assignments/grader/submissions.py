@@ -69,15 +69,15 @@ def numbered(folder, name):
 def owner(name):
     """(student, number in the course system, flags) of a file's or folder's name."""
     name = named(name)
-    if found := CANVAS.fullmatch(name):
-        late = ["late, as Canvas says"] if found["late"] else []
-        return found["name"] or found["id"], found["id"], late
-    if found := MOODLE.fullmatch(name):
-        hidden = found["name"] == "Participant"  # Moodle's word where names are not shown
-        name = f"Participant {found['id']}" if hidden else found["name"]
-        return name, f"Moodle {found['id']}", []
-    if found := BLACKBOARD.fullmatch(name) or BRIGHTSPACE.fullmatch(name):
-        return found["name"], found["id"], []
+    if parts := CANVAS.fullmatch(name):
+        late = ["late, as Canvas says"] if parts["late"] else []
+        return parts["name"] or parts["id"], parts["id"], late
+    if parts := MOODLE.fullmatch(name):
+        hidden = parts["name"] == "Participant"  # Moodle's word where names are not shown
+        name = f"Participant {parts['id']}" if hidden else parts["name"]
+        return name, f"Moodle {parts['id']}", []
+    if parts := BLACKBOARD.fullmatch(name) or BRIGHTSPACE.fullmatch(name):
+        return parts["name"], parts["id"], []
     return name, "", []
 
 
@@ -112,10 +112,10 @@ def age(path):
 def given(path):
     """Canvas' number of a file, Blackboard's or Brightspace's time, else 0."""
     for name in (path.stem, path.parent.name):
-        if found := CANVAS.fullmatch(name) or BLACKBOARD.fullmatch(name):
-            return int((found["file"] or "0").replace("-", ""))
-        if found := BRIGHTSPACE.fullmatch(name):
-            *date, hour, half = found["file"].split()
+        if parts := CANVAS.fullmatch(name) or BLACKBOARD.fullmatch(name):
+            return int((parts["file"] or "0").replace("-", ""))
+        if parts := BRIGHTSPACE.fullmatch(name):
+            *date, hour, half = parts["file"].split()
             text = " ".join([*date, hour.zfill(4), half])
             return int(datetime.strptime(text, "%b %d, %Y %I%M %p").timestamp())
     return 0
@@ -124,7 +124,7 @@ def given(path):
 def with_unique_names(entries):
     """Give every submission a student name that no other can be taken for; flag students with
     several."""
-    count, names, found = Counter(student for student, *_ in entries), set(), []
+    count, names, submitted = Counter(student for student, *_ in entries), set(), []
     for student, number, path, flags in entries:
         name = student
         if count[student] > 1:
@@ -137,30 +137,30 @@ def with_unique_names(entries):
         if n > 1 and count[student] == 1:
             flags = [*flags, f"there is another submission of {wanted}"]
         names.add(folded(name))
-        found.append((name, path, flags, number if number.isdecimal() else ""))
-    return found
+        submitted.append((name, path, flags, number if number.isdecimal() else ""))
+    return submitted
 
 
 def choose(folder, name):
     """The newest notebook of the right name in a student's folder, else the newest there is, else
     the newest file."""
     every, complete = files_below(folder)
-    found = [path for path in every if readable(path.name)] or every
+    books = [path for path in every if readable(path.name)] or every
     flags = [] if complete else ["too many or too deep folders: not all were searched"]
-    if not found:
+    if not books:
         return None, ["no notebook", *flags]
-    right = [p for p in found if COPY.sub("", p.stem) == name]
-    best = max(right or found, key=age)
+    right = [p for p in books if COPY.sub("", p.stem) == name]
+    best = max(right or books, key=age)
     if not right:
         flags.insert(0, "renamed file")
-    if others := [p.name for p in right or found if p != best]:
+    if others := [p.name for p in right or books if p != best]:
         flags.insert(0, f"several files: not marked: {', '.join(others[:5])}"[:200])
     return best, flags
 
 
 def files_below(folder):
     """The files below a folder, by name, and whether all of it could be searched."""
-    found, waiting, seen, complete = [], [(Path(folder), 0)], 0, True
+    files, waiting, seen, complete = [], [(Path(folder), 0)], 0, True
     while waiting:
         place, depth = waiting.pop()
         try:
@@ -171,7 +171,7 @@ def files_below(folder):
             continue
         seen += len(entries)
         if depth > DEEPEST or seen > MOST:
-            return sorted(found), False
+            return sorted(files), False
         for entry in entries:
             if entry.is_symlink() or is_litter(entry.name):
                 continue
@@ -179,5 +179,5 @@ def files_below(folder):
             if entry.is_dir(follow_symlinks=False):
                 waiting.append((path, depth + 1))
             elif entry.is_file(follow_symlinks=False):
-                found.append(path)
-    return sorted(found), complete
+                files.append(path)
+    return sorted(files), complete

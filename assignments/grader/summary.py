@@ -33,24 +33,24 @@ def question(q, results):
     return head + mean + (histogram(q, marks) if marks else "") + (f"<ul>{items}</ul>" * bool(said))
 
 
-def parts(master, results, roster, collected):
+def describe(master, results, roster, collected):
     """The pieces of the page."""
     totals = [r["total"] for r in results if r["total"] is not None]
-    found = [f"<p>{len(results)} submissions, {len(totals)} with a complete total.</p>"]
+    parts = [f"<p>{len(results)} submissions, {len(totals)} with a complete total.</p>"]
     if roster:
         on_list = Names(roster)
         known = {r["student"]: on_list.who(r) for r in results}
         missing = sorted(f"{s} {roster[s]}".strip() for s in set(roster) - set(known.values()))
-        strangers = sorted(student for student, found in known.items() if not found)
-        found += [listing("Missing", missing), listing("Not on the list of students", strangers)]
-    found += [question(q, results) for q in master.questions]
+        strangers = sorted(student for student, name in known.items() if not name)
+        parts += [listing("Missing", missing), listing("Not on the list of students", strangers)]
+    parts += [question(q, results) for q in master.questions]
     aside = [f"{row[0]}, {row[1]}, {row[2]}: {row[5]}" for row in collected.aside]
-    found.append(listing("Rows of marks that could not be used", aside))
+    parts.append(listing("Rows of marks that could not be used", aside))
     flagged = [f"{r['student']}: {'; '.join(r['flags'])}" for r in results if r["flags"]]
-    found.append(listing("Flags", flagged))
+    parts.append(listing("Flags", flagged))
     slow = sorted(results, key=lambda r: -r.get("seconds", 0))[:5]
-    found.append(listing("Slowest", [f"{r['student']}: {r.get('seconds', 0):.1f} s" for r in slow]))
-    return found
+    parts.append(listing("Slowest", [f"{r['student']}: {r.get('seconds', 0):.1f} s" for r in slow]))
+    return parts
 
 
 def listing(title, items):

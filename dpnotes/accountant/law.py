@@ -55,9 +55,9 @@ def ratios_to_first(log_terms):
 
 
 def phase_sums(weights, loss, h, count):
-    """For each row of weights the sums of weights (exp(iy loss) - 1) at y = 0, h, ...,
-    (count - 1) h; and how much weight went through a Fourier transform, which is fast where losses
-    are many, but errs where y is small, too."""
+    """(sums, moved). For each row of weights the sums of weights (exp(iy loss) - 1) at y = 0, h,
+    ..., (count - 1) h, and the weight that was summed by FFT: its round-off does not vanish as
+    y -> 0."""
     if len(loss) < MANY or count < MANY or np.iscomplexobj(loss):
         return _direct_sums(weights, loss, h, count), np.zeros((len(weights), 1))
     total, moved = zip(*(_fourier_sums(row, loss, h, count) for row in weights), strict=True)

@@ -7,10 +7,6 @@ from pathlib import Path
 from docutils import nodes
 
 HERE = Path(__file__).resolve().parent
-HEAD = """---
-{file_format: mystnb, kernelspec: {display_name: Python 3, language: python, name: python3}}
----
-"""
 CELL = re.compile(r"^\n?(```\{code-cell\}.*\n)(?!:|---\n)((?:(?!```).*\n)*)", re.M)
 CLAIM = re.compile(
     r"^\n?((:{3,})\{prf:\w+\}.*\n)(?!:label:)((?:(?!\2$).*\n)*?.*\{source\}`([\w.-]+))", re.M
@@ -20,7 +16,9 @@ EXERCISE = re.compile(
     re.M | re.S,
 )
 PROOF = re.compile(
-    r"^(`{3,}|:{3,})\{dropdown\} Proof(?:(?!\\square).)*?\n([^\n]+)(?=\n\1$)", re.M | re.S
+    r"^(`{3,}|:{3,})\{dropdown\} Proof(?:(?!\\square|\n\1$).)*?"
+    r"\n(?!\1$)((?:(?!\\square)[^\n])+)(?=\n+\1$)",  # the last line
+    re.M | re.S,
 )
 
 
@@ -32,7 +30,7 @@ def macros():
 
 def tags_of(code):
     """The code of a figure folds; a cell that writes or checks numbers of the text is hidden."""
-    if "plotting.glue(" in code or "plotting.says(" in code:
+    if "glue(" in code or "plotting.says(" in code:
         return ["remove-input", "remove-output"]
     return ["hide-input"] if "plotting.show(" in code else []
 
@@ -40,9 +38,8 @@ def tags_of(code):
 def written_out(text):
     """A page's text with what follows from it.
 
-    A page with cells is a notebook. Cells get tags, a claim the label of its source, an exercise
-    the one that its solution names, a proof its square. Each option takes the place of the empty
-    line before: lines keep their numbers, but for the three of the head.
+    Cells get tags, a claim the label of its source, an exercise the one that its solution names,
+    a proof its square. Options take the place of the empty line before: lines keep their numbers.
     """
 
     def tagged(cell):
@@ -53,12 +50,11 @@ def written_out(text):
         return f"{claim[1]}:label: {claim[4].lower()}\n{claim[3]}"
 
     def ended(proof):
-        apart = proof[2].startswith(("$$", "\\end", "```"))
+        apart = proof[2].startswith(("$$", "\\end", "```", ":::"))
         return proof[0] + ("\n" if apart else " ") + "$\\square$"
 
     text = EXERCISE.sub(r"\1:label: \3\n\2", text)
-    text = CLAIM.sub(labelled, CELL.sub(tagged, PROOF.sub(ended, text)))
-    return HEAD + text if "\n```{code-cell}" in text and not text.startswith("---") else text
+    return CLAIM.sub(labelled, CELL.sub(tagged, PROOF.sub(ended, text)))
 
 
 def is_executed(source):

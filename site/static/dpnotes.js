@@ -35,6 +35,18 @@ globalThis.watchScrolling = (place) => {
 };
 document.fonts.ready.then(() => globalThis.watchScrolling(document));
 
+// A link into a folded block opens it, in browsers that do not do so by themselves.
+function openTarget() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const folded = target?.closest("details:not([open])");
+  if (!folded) return;
+  folded.open = true;
+  target.scrollIntoView();
+}
+
+window.addEventListener("load", openTarget);
+window.addEventListener("hashchange", openTarget);
+
 // Print shows what is folded, in dark ink on white paper. What is wider than a sheet becomes
 // smaller, and what is written in a box is seen whole: both are measured on a page that is as wide
 // as a sheet for a moment (`data-paper` in the style sheet).

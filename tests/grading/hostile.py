@@ -190,7 +190,7 @@ extra("import os\nwhile True:\n    os.fork()", FULL, "mentions os.fork", name="f
 
 cells({
     # the first is killed: those before it would run again in the next process
-    f"while True:\n    try:\n        {LOOP}\n    except BaseException:\n        x = 2": "the cell took too long",
+    "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass": "the cell took too long",
     LOOP: CUT,
     # IPython keeps what is printed: on a quick machine memory is full before a second is over
     "while True:\n    print('endless ' * 1000)": CUT + "|the cell used too much memory",

@@ -60,7 +60,7 @@ def test_master_stubs_tricks_and_some_wrong_answers(bubblewrap, read, path, tmp_
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in LONG_SEARCHES])
 def test_no_question_accepts_what_is_no_answer(read, name):
-    assert list(nonanswers.found(read[name])) == []
+    assert list(nonanswers.find(read[name])) == []
 
 
 SHAPE = r"np\.shape\(found := (.*?\))\) == \(\d,\) and np\.allclose\(found"
@@ -78,7 +78,7 @@ def test_tests_that_accept_it_are_found(tmp_path, name, sharp, blunt):
     (tmp_path / f"{name}.md").write_text(text)
     master = masters.read(tmp_path / f"{name}.md")
     master.questions = [q for q in master.questions if q.id in ("1b", "1c")]
-    assert any("the hidden tests accept" in what for _, what in nonanswers.found(master))
+    assert any("the hidden tests accept" in what for _, what in nonanswers.find(master))
 
 
 def test_a_master_that_could_not_be_marked_is_no_good_master(monkeypatch, tmp_path):

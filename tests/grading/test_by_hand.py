@@ -27,7 +27,7 @@ def tab(browser):
 def opened(tab, folder, marks):
     """The page as one run writes it, in the same browser as before."""
     results = [
-        judge.result(student, [], points={"2a": mark}, answers={"2a": "<p>proof</p>"},
+        judge.make_result(student, [], points={"2a": mark}, answers={"2a": "<p>proof</p>"},
                      digests={"2a": "seen"}, comments={"2a": comment} if comment else {})
         for student, (mark, comment) in marks.items()
     ]  # fmt: skip
@@ -75,7 +75,7 @@ def test_answers_are_split_among_people(tab, tmp_path):
 
 def test_formulas_have_the_books_commands_and_without_katex_the_page_says_so(tab, tmp_path):
     text, flags = rendering.answer(r"$\E X$ costs $5, not $6; let $2 < x$ and $3 < y$", "2a")
-    given = judge.result("ada", [], points={"2a": None}, answers={"2a": text}, comments={})
+    given = judge.make_result("ada", [], points={"2a": None}, answers={"2a": text}, comments={})
     by_hand.pages(tmp_path, MASTER, [given])
     tab.goto(f"file://{tmp_path}/by-hand/2a.html")
     shown = tab.locator("section .answer > p").first
@@ -96,7 +96,7 @@ def test_one_answer_spoils_no_other(tab, tmp_path):
     texts = {"__proto__": "$x$", "constructor": f"${'{' * 30_000}x{'}' * 30_000}$",
              "mallory": f"{COVER}\n\n## nora", "nora": "$y$"}  # fmt: skip
     results = [
-        judge.result(student, [], points={"2a": None}, comments={},
+        judge.make_result(student, [], points={"2a": None}, comments={},
                      answers={"2a": rendering.answer(text, "2a")[0]})
         for student, text in texts.items()
     ]  # fmt: skip

@@ -17,7 +17,7 @@ STUDENTS = ["0012345", "ada", "ben", "=cmd"]
 
 def result(student, **changes):
     known = {"scores": {"2a": None, "1a": 2.0}, "answers": {"2a": "<p>mine</p>"}}
-    return judge.result(student, [], **{"file": "a.ipynb", **known, **changes})
+    return judge.make_result(student, [], **{"file": "a.ipynb", **known, **changes})
 
 
 def run_once(out, students=STUDENTS, options=run.Options(now=0.0), **changes):  # noqa: B008
@@ -244,7 +244,7 @@ def test_names_of_the_list_of_students_match():
     for each in results:
         each["points"], each["total"] = {q.id: 1 for q in Q}, 1
     nothing = SimpleNamespace(aside=[])
-    text = "".join(summary.parts(MASTER, results, roster, nothing))
+    text = "".join(summary.describe(MASTER, results, roster, nothing))
     assert "Missing (3)" in text and "Not on the list of students (0)" in text
 
 
@@ -255,7 +255,7 @@ def test_canvas_finds_its_students(tmp_path):
         "Student,ID,SIS User ID,SIS Login ID,Section,Old (7)\n    Points Possible,,,,,10\n"
         '"García, María",101,u1,mg,A,3\n"Student, Test",909,,,A,\n'
     )
-    roster = report.roster(export)
+    roster = report.read_roster(export)
     assert roster == {"101": "García, María", "909": "Student, Test"}
     table(tmp_path, "garciamaria,5,6,fine", "zoe,6,6,")
     students = ["garciamaria", "zoe"]

@@ -58,7 +58,8 @@ def test_who_loses_something_to_busy_neighbours_is_marked_again_alone(light, mon
 
     def supervised(context, master, entry, *_):
         marked.append(entry[0])
-        return judge.result(entry[0], [], "log", late=marked == ["ada"] or marked == ["ben", "ada"])
+        late = marked in (["ada"], ["ben", "ada"])
+        return judge.make_result(entry[0], [], "log", late=late)
 
     monkeypatch.setattr(run, "supervised", supervised)
     (tmp_path / "in").mkdir()

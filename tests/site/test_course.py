@@ -138,7 +138,7 @@ def test_what_was_read_is_kept_shown_and_forgotten(tab, address):
     assert tab.locator("details.solution[data-kept]").count() == 1
     tab.goto(f"{address}/chapters/intro.html")
     entry = tab.locator('.course-map a[href="pure-dp.html"]').first
-    assert re.match(r"1/\d+ here last", entry.get_attribute("data-kept"))
+    assert re.match(r"[12]/\d+ here last", entry.get_attribute("data-kept"))
     tab.get_by_role("button", name="Forget").click()
     assert entry.get_attribute("data-kept") is None
     assert tab.evaluate("localStorage.getItem('dpnotes-course')") is None

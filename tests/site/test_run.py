@@ -16,6 +16,7 @@ import threading
 import time
 import urllib.request
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -46,21 +47,12 @@ class WithWorker(Watched):
     ALONE = ""
 
 
-class Server:
-    """The site, served until that is ended."""
-
-    def __init__(self):
-        self.serving = served(Quiet)
-        self.address = next(self.serving)
-
-    def end(self):
-        next(self.serving, None)
-
-
 @pytest.fixture(scope="module")
 def server():
+    """The site, served until `end` is called."""
     need_python_in_pages()
-    server = Server()
+    serving = served()
+    server = SimpleNamespace(address=next(serving), end=lambda: next(serving, None))
     yield server
     server.end()
 

@@ -95,24 +95,24 @@ OPEN_ALL = "document.querySelectorAll('details').forEach((block) => (block.open 
 
 @pytest.fixture(scope="module")
 def watched(browser, address):
-    """A tab with JavaScript, of pages without formulas."""
+    """A tab with JavaScript."""
     with Watched(browser, address) as watched:
         yield watched
 
 
 @pytest.fixture(scope="module")
-def opened(browser, whole_address):
+def opened(browser, address):
     """A tab with JavaScript, in which every folded block is open before the page is laid out."""
-    with Watched(browser, whole_address) as opened:
+    with Watched(browser, address) as opened:
         opened.context.add_init_script(f"addEventListener('DOMContentLoaded', () => {OPEN_ALL})")
         yield opened
 
 
 @pytest.fixture(scope="module")
-def plain(browser, whole_address):
+def plain(browser, address):
     """A tab without JavaScript, on a phone, of a reader who prefers dark."""
     options = {"viewport": NARROW, "color_scheme": "dark", "java_script_enabled": False}
-    with Watched(browser, whole_address, **options) as plain:
+    with Watched(browser, address, **options) as plain:
         yield plain
 
 
@@ -385,9 +385,9 @@ Object.defineProperty(Element.prototype, "scrollWidth", {get() {
 }});"""
 
 
-def test_nothing_that_is_folded_is_measured_until_it_opens(browser, whole_address):
+def test_nothing_that_is_folded_is_measured_until_it_opens(browser, address):
     """The browser would lay it out first: a second or two on a phone."""
-    with Watched(browser, whole_address, viewport=NARROW) as watched:
+    with Watched(browser, address, viewport=NARROW) as watched:
         watched.context.add_init_script(COUNT_FOLDED)
         tab = watched.open("chapters/composition.html")
         tab.wait_for_function("window.measured > 50")
@@ -473,8 +473,8 @@ BEYOND = """() => [...document.querySelectorAll("article :is(.math-scroll, p, te
 
 
 @pytest.mark.parametrize("name", ["accounting", "assignments/laplace"])
-def test_formulas_and_answers_are_whole_on_paper(browser, whole_address, name):
-    with Watched(browser, whole_address) as watched:
+def test_formulas_and_answers_are_whole_on_paper(browser, address, name):
+    with Watched(browser, address) as watched:
         tab = watched.open(f"chapters/{name}.html")
         tab.wait_for_function("globalThis.fit")
         if "assignments" in name:  # only with Python there are fields to answer in
