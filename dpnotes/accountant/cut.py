@@ -10,7 +10,7 @@ Its law is that of one window, 14 standard deviations to the left and 40 to the 
 beyond has 1e-44 of the least losses, and e^-800 of the largest.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import inf, log, log1p
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from ..numerics import log_ndtr
 from .law import Rule
-from .sampled_gaussian import SampledGaussian
+from .sampled_gaussian import QUADRATURE, SampledGaussian
 
 WIDTH, RATIO, LARGEST = 0.12, 4.0, 0.5  # of a threshold; of two neighbours; the first at most
 REAL = 0.05  # spacing of u where y = 0
@@ -75,9 +75,10 @@ class Cut(SampledGaussian):
     def tilt_limit(self):
         return self._limit[0]
 
-    def _digits(self):
+    @property
+    def digits(self):
         """Rounds raise a to a power, but J only once."""
-        return 40.0 if self.lower else super()._digits()
+        return 40.0 if self.lower else QUADRATURE
 
     @cached_property
     def _limit(self):
@@ -90,7 +91,7 @@ class Cut(SampledGaussian):
         for _ in range(60):
             terms = log_p + weight + c * loss
             top = terms.max(axis=1)
-            fallen = terms[:, [0, -1]].max(axis=1) < top - self._digits()
+            fallen = terms[:, [0, -1]].max(axis=1) < top - self.digits
             spacing = self._spacing_of_strip(c, 0.0)
             if np.all(fallen | (top < -EMPTY)) and (spacing >= usual / 4 or top.max() < -EMPTY):
                 break
@@ -123,14 +124,11 @@ class Cut(SampledGaussian):
 
     def _mesh(self, spacing):
         """x, loss, rows of log p, log of the weight, and of what it leaves of 1."""
-        x, loss, log_p = self._nodes(self._far_window(0.0), spacing)
+        x, loss, log_p = _uncut(replace(self, tau=inf, lower=0.0), spacing)
         return x, loss, log_p, *self._log_weights(x)
 
     def _log_weights(self, x):
         return log_weights(np.logaddexp(0.0, self._odds(x)), self.tau, self.lower)
-
-    def _log_weight(self, _x):
-        return self._coarse[3]
 
     def _lift(self, _x):
         return self._lifted
@@ -139,10 +137,10 @@ class Cut(SampledGaussian):
     @lru_cache(maxsize=KEPT)  # noqa: B019
     def _lifted(self):
         """As for whole steps, with the bounds on the weight."""
-        x = self._coarse[0]
-        grown, phase, _ = super()._lift(x)
+        x, *_, log_weight, _ = self._coarse
+        grown, phase, *_ = super()._lift(x)
         lam = np.maximum(np.logaddexp(0.0, self._odds(x)) + grown, 1e-300) + 1j * phase
-        return grown, phase, most_weight(lam, self)
+        return grown, phase, most_weight(lam, self), log_weight
 
     @lru_cache(maxsize=4)  # noqa: B019
     def rule(self, c, band):
@@ -158,3 +156,9 @@ class Cut(SampledGaussian):
         _, loss, log_p, weight, left = self._mesh(self._limit[1])
         out = np.exp(log_p + left)
         return Rule(loss, log_p + weight, out.sum(axis=1), gap=out @ np.expm1(-loss))
+
+
+@lru_cache(maxsize=KEPT)
+def _uncut(step, spacing):
+    """The nodes that all cuts of a step share."""
+    return step._nodes(step._far_window(0.0), spacing)

@@ -28,7 +28,8 @@ EPS = 2.0**-52
 TERM = 16  # EPS of a term: its own, those of its exponent, and of a sum of thousands
 UNDERFLOW = 1e-300  # more than what is lost in a sum of a few thousand terms
 LIGHT = 1e-40  # outcomes of less than this share of the largest tilted one are left out of a line
-BLOCK = 1_000_000  # entries of the largest matrix that is held at once
+BLOCK = 400_000  # entries of the largest matrix that is held at once
+SOME = 32  # rows that are summed along a line at once, at most
 MANY, MOST = 1_500, 900_000  # losses, and nodes, for which a transform pays; losses of a line
 TERMS, FOURIER = 22, 128  # of its series; its round-off in EPS, more than 5 (4 + log2 of 2^20)
 
@@ -206,9 +207,9 @@ class Step:
     def work(self, c, h, count):
         """About how many products ``along`` needs: 50 a loss and 300 a node for the transform; of
         each row."""
-        losses = self.size(c, h * (count - 1))
+        losses, rows = self.size(c, h * (count - 1)), len(self.times)
         products = min(losses * count / 4, 50 * losses + 300 * count)
-        return len(self.times) * products if losses <= MOST else inf
+        return rows * products if rows * losses <= MOST else inf
 
     def along(self, c, h, count):
         """K(c + iy) - K(c) of all rows at y = 0, h, ..., (count - 1) h, and a bound on its
@@ -223,24 +224,24 @@ class Step:
 
         Each probability is off by EPS times 16 and 5 sizes of its exponent, each angle y L by 5 EPS
         of itself, and both by what ``slips`` says of L; all are taken to err the same way."""
-        loss, log_p, *_ = self.rule(c, h * (count - 1))
-        log_p = np.atleast_2d(log_p)
-        terms = log_p + c * loss
-        weights = np.exp(terms - terms.real.max(axis=1)[:, None])
-        heavy = (abs(weights) > LIGHT).any(axis=0)
-        slips = np.broadcast_to(self.slips / EPS, loss.shape)[heavy]
-        loss, log_p = loss[heavy], log_p[:, heavy]
-        weights = weights[:, heavy] / weights.sum(axis=1)[:, None]
-        y, block = h * np.arange(count), max(1, BLOCK // (4 * count))
-        for start in range(0, len(weights), block):
-            some = slice(start, start + block)
-            times, some, sizes = self.times[some], weights[some], TERM + 5 * abs(log_p[some])
-            value, moved = phase_sums(some, loss, h, count)
-            some = abs(some)
-            sizes = some * (sizes + abs(c) * (abs(loss) + slips))
-            value, slip = log1p_complex(value), np.multiply.outer(some @ slips, y)
-            most = 2 * sizes.sum(axis=1)[:, None] + 5 * np.multiply.outer(some @ abs(loss), y)
-            near = np.multiply.outer(sizes @ abs(loss), y)
+        losses, rows, *_ = self.rule(c, h * (count - 1))
+        rows, y = np.atleast_2d(rows), h * np.arange(count)
+        block = max(1, min(SOME, BLOCK // (4 * count)))
+        for start in range(0, len(rows), block):
+            times, log_p = self.times[start : start + block], rows[start : start + block]
+            terms = log_p + c * losses
+            weights = np.exp(terms - terms.real.max(axis=1)[:, None])
+            heavy = (abs(weights) > LIGHT).any(axis=0)
+            slips = np.broadcast_to(self.slips / EPS, losses.shape)[heavy]
+            loss, weights = losses[heavy], weights[:, heavy] / weights.sum(axis=1)[:, None]
+            value, moved = phase_sums(weights, loss, h, count)
+            weights = abs(weights)
+            sizes = TERM + 5 * abs(log_p[:, heavy]) + abs(c) * (abs(loss) + slips)
+            value, slip = log1p_complex(value), np.multiply.outer(weights @ slips, y)
+            most = 5 * np.multiply.outer(weights @ abs(loss), y)
+            weights = weights * sizes
+            most += 2 * weights.sum(axis=1)[:, None]
+            near = np.multiply.outer(weights @ abs(loss), y)
             noise = EPS * (np.minimum(near, most) + slip + FOURIER * moved)
             # what is below its round-off is said to be as large, and off by twice as much
             least = np.log(np.maximum(noise, 1e-300))

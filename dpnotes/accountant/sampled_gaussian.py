@@ -87,6 +87,7 @@ class SampledGaussian(Step):
     counts: tuple = field(default=(1,), repr=False)
 
     empty = inf  # -log of the law of a row that is as good as nothing
+    digits = QUADRATURE
 
     @cached_property
     def times(self):
@@ -109,15 +110,14 @@ class SampledGaussian(Step):
         return inf if self.side > 0 else -log1p(-self.rate) * (1 + 4 * EPS)
 
     def tilt_limit(self):
-        """From here on the tilted law lies about 40 deviations out: a peak x of ``_height`` is at
-        least power times rate, and beyond 2 far sigma it is the power. With the laws exchanged x is
-        -power times rate, but where the largest loss is reached before.
+        """From here on the tilted law lies about 40 deviations out: each peak is at power times
+        rate or beyond, and past 2 far sigma at the power. With the laws exchanged, at -power times
+        rate, or so far out that the loss is the largest.
 
-        Long before, a peak far out may count for M but for no tail, which would need a window up to
-        it. At x0 = 1/2 + sigma^2 odds a row was as likely taken as not. With the power 2 x0 - s the
-        height at x0 + w is s w/sigma^2 below that at x0 - w. Peaks have w = 2 sigma^2 y, where
-        y^2 >= 3 (odds/2 - 1) if s is small, by tanh y >= y/(1 + y^2/3). So the far peak is below
-        e^-70 of the near one: bands of losses see what is between."""
+        Or here a peak far out begins to count for M, but for no tail. At x0 = 1/2 + sigma^2 odds a
+        row was as likely taken as not. By symmetry the height at x0 + w is s w/sigma^2 below that
+        at x0 - w, with the power 2 x0 - s. The far peak has w >= 2 sigma^2 sqrt(1.5 (odds - 2)) if
+        s is small, by tanh y >= y/(1 + y^2/3). So it is at most about e^-70 of the near one."""
         if self.side < 0:
             return (300 + 41 * self.sigma) / self.rate
         odds, far = log1p(-self.rate) - log(self.rate), -self.sigma * log(self.rate)
@@ -191,16 +191,12 @@ class SampledGaussian(Step):
 
     def _lift(self, x):
         """At all angles: log of abs(e^L) at x + id over e^L at x, the phase, and log of a bound on
-        the weight of an outcome."""
+        the weight of an outcome; and log of that weight at x."""
         share = np.exp(log_share((x - 0.5) / self.sigma**2, self.rate))
         turned = 2 * np.sin(self.angles / 2) ** 2
         grown = 0.5 * np.log1p(-np.minimum(2 * turned * share * (1 - share), 1 - 1e-15))
         phase = np.arctan2(share * np.sin(self.angles), 1 - turned * share)
-        return grown, phase, 0.0
-
-    def _log_weight(self, _x):
-        """log of the weight of an outcome."""
-        return 0.0
+        return grown, phase, 0.0, 0.0
 
     @lru_cache(maxsize=4)  # noqa: B019
     def _log_size(self, c):
@@ -214,9 +210,9 @@ class SampledGaussian(Step):
         largest one. But where nodes are h apart, a side counts exp(-2 pi d/h) at its own d only."""
         spacing = self._real_spacing(c)
         x, loss, log_p = self._nodes(self._far_window(c), spacing)
-        grown, phase, most = self._lift(x)
+        grown, phase, most, log_weight = self._lift(x)
         terms, growth = log_p + c * loss, self._power(c) * grown
-        weighted = terms + self._log_weight(x)
+        weighted = terms + log_weight
         top = weighted.max(axis=1)
         terms -= (top + np.log(np.exp(weighted - top[:, None]).sum(axis=1)))[:, None]
         front, ratios = ratios_to_first(terms)
@@ -225,7 +221,7 @@ class SampledGaussian(Step):
         ends = foot + (np.maximum(growth, 0.0) + most)[:, [0, -1]] + cost[:, :, None]
         sides = np.maximum.accumulate(ends[:, ::-1], axis=1)[:, ::-1]
         sides = sides + np.log(self.angles * self.sigma**2 / spacing)
-        turn, rise = phase[:, [0, -1]], ends + np.minimum(self._digits(), -foot)
+        turn, rise = phase[:, [0, -1]], ends + np.minimum(self.digits, -foot)
         strip = 2 * pi * self.sigma**2 * self.angles[:, 0]
 
         def largest(height):
@@ -262,14 +258,11 @@ class SampledGaussian(Step):
             return plain
         return min(plain, self._spacing_of_strip(c, band))
 
-    def _digits(self):
-        return QUADRATURE
-
     def _spacing_of_strip(self, c, band):
         """That at which the best of all strips has an error of exp(-digits), in each row."""
         log_size, largest, felt = self._log_size(c)
         strip = 2 * pi * self.sigma**2 * self.angles[:, 0]
-        spacing = strip / (self._digits() + np.maximum(log_size(-band), 0.0))
+        spacing = strip / (self.digits + np.maximum(log_size(-band), 0.0))
         return float(np.minimum(spacing, largest(band)).max(axis=1)[felt].min())
 
     def falls(self, c):
@@ -290,16 +283,17 @@ class SampledGaussian(Step):
         x = spacing * np.arange(floor(window[0] / spacing), ceil(window[1] / spacing) + 1.0)
         u, sigma = (x - 0.5) / self.sigma**2, self.each[:, None]
         wider = (sigma / self.sigma) ** 2
-        more = (wider - 1) * (x - 0.5)
-        unit = np.log(spacing * wider / (sigma * sqrt(2 * pi)))
+        more, unit = (wider - 1) * (x - 0.5), np.log(spacing * wider / (sigma * sqrt(2 * pi)))
         loss = mixed_loss(u, self.rate)
-        log_q = unit - 0.5 * ((x + more) / sigma) ** 2
+        log_p = unit - 0.5 * ((x + more) / sigma) ** 2
         if self.side < 0:
-            return x, -loss, log_q
+            return x, -loss, log_p
+        log_p += loss
         # where the row was probably taken, log q and the loss nearly cancel
-        taken = unit - 0.5 * ((x - 1 + more) / sigma) ** 2
-        taken += log(self.rate) - log_share(u, self.rate)
-        return x, loss, np.where(u > 1 - log(self.rate), taken, log_q + loss)
+        sure = u > 1 - log(self.rate)
+        more = ((more + x - 1)[:, sure] / sigma) ** 2
+        log_p[:, sure] = unit - 0.5 * more + log(self.rate) - log_share(u[sure], self.rate)
+        return x, loss, log_p
 
     @lru_cache(maxsize=4)  # noqa: B019
     def rule(self, c, band):

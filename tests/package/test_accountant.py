@@ -177,9 +177,7 @@ def test_far_out_and_certain():
     holds(3e-8 < tiny.epsilon(1.93e-12) < 4e-8, "a tiny loss")
     low, high = dp.randomized_response(0.25).compose(10**6).delta_interval(1.0)
     holds(1 - 1e-9 < low <= high == 1.0, "certain")
-    holds(
-        dp.gaussian(1.0).epsilon(1.0) == 0.0 and dp.laplace(1.0).epsilon(0.9) == 0.0, "no epsilon"
-    )
+    holds(dp.gaussian(1.0).epsilon(1.0) == dp.laplace(1.0).epsilon(0.9) == 0.0, "no epsilon")
 
 
 def test_many_tiny_losses_change_nothing():
