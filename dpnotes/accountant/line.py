@@ -15,7 +15,7 @@ composed. It raises delta by eta^2 times a mean of its density at e - L, with a 
 1/2 - (5/32) r and e^(eta^2/8) - r/2 + r^2/13, where r = ((e - L)/eta)^2. Both means come from the
 same nodes, as polynomials of s = (eta (z + 1/2))^2. Half of their sum is taken off delta, half of
 their difference is the error. With |M| = 1 all are cut off by at most e^(-f) f^2/2 / (pi Y), if
-f = (eta Y)^2/2 is at least 10 and Y at least 5 (c + 1/2).
+f = (eta Y)^2/2 is at least 10 and Y at least 5 abs(c + 1/2).
 
 *Losses on a lattice*, a + dn: M e^(-az) has the period 2 pi/d along the line. With P = Nd the sum
 over all periods is one over N nodes, with a kernel that is a geometric series: no cut, no pinch
