@@ -206,7 +206,7 @@ def test_a_mistake_that_public_tests_must_see_is_not_left_to_hidden_ones(monkeyp
     wrong = [w | {"public": True} for w in check.wrong_answers(path) if w["question"] == "2c"][:1]
     monkeypatch.setattr(check, "wrong_answers", lambda _: wrong)
     monkeypatch.setattr(check, "marked", lambda *_: {})
-    monkeypatch.setattr(check.nonanswers, "found", lambda *_: [])
+    monkeypatch.setattr(check.nonanswers, "find", lambda *_: [])
     for in_public, found in ((True, 0), (False, 1)):
         said = [{}, {"2c": in_public}]
         monkeypatch.setattr(check, "together", lambda *_, said=said: said)
