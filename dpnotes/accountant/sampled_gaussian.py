@@ -110,9 +110,9 @@ class SampledGaussian(Step):
         return inf if self.side > 0 else -log1p(-self.rate) * (1 + 4 * EPS)
 
     def tilt_limit(self):
-        """From here on the tilted law lies about 40 deviations out: each peak is at power times
-        rate or beyond, and past 2 far sigma at the power. With the laws exchanged, at -power times
-        rate, or so far out that the loss is the largest.
+        """From here on the tilted law lies about 40 deviations out: past 2 far sigma its peak is at
+        the power; for sigma above 20 each peak is at power times rate or beyond. With the laws
+        exchanged it lies 15 deviations out, or its loss is three quarters of the largest.
 
         Or here a peak far out begins to count for M, but for no tail. At x0 = 1/2 + sigma^2 odds a
         row was as likely taken as not. By symmetry the height at x0 + w is s w/sigma^2 below that
