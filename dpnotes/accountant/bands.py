@@ -53,10 +53,10 @@ class Band(Step):
     @lru_cache(maxsize=4)  # noqa: B019
     def _shares(self, c):
         """J/a of each row at the tilt c, less than 1, and its relative round-off."""
-        found = [(*a.cumulants(c), *j.cumulants(c)) for _, a, _, j in self.cuts]
+        cumulants = [(*a.cumulants(c), *j.cumulants(c)) for _, a, _, j in self.cuts]
         return [
             (np.exp(np.clip(part - one, NOTHING, -EPS)), slip + other + 4 * EPS)
-            for one, slip, part, other in found
+            for one, slip, part, other in cumulants
         ]
 
     def tilt_limit(self):
@@ -121,12 +121,12 @@ class Band(Step):
         shares = np.concatenate([share for share, _ in self._shares(c)])
         below = np.concatenate([b.cumulants(c)[0] - a.cumulants(c)[0] for _, a, b, _ in self.cuts])
         norm = log(-expm1(rounds @ np.log1p(-shares)))
-        found = [[a.fallings(c), b.fallings(c)] for _, a, b, _ in self.cuts]
-        for kind, (share, _), (*_, j) in zip(found, self._shares(c), self.cuts, strict=True):
+        kinds = [[a.fallings(c), b.fallings(c)] for _, a, b, _ in self.cuts]
+        for kind, (share, _), (*_, j) in zip(kinds, self._shares(c), self.cuts, strict=True):
             kind += [j.fallings(c)] if any(share > NONE) else [lambda _, x=0 * share: x]
 
         def bound(height):
-            each = [[fallings(height) for fallings in kind] for kind in found]
+            each = [[fallings(height) for fallings in kind] for kind in kinds]
             a, b, j = (np.concatenate(x) for x in zip(*each, strict=True))
             most = np.minimum(np.maximum(a, b + below), 0.0)
             first = np.log(rounds * shares) + np.where(shares > NONE, j, 0.0) - most
@@ -156,8 +156,8 @@ class Bands:
         chains = [[cut(step, tau, 0.0) for tau in ends] for step, _ in kinds]
         bands = []
         for n, pair in enumerate(pairwise(ends)):
-            found = zip(kinds, chains, strict=True)
-            cuts = [(k * x.times, *chain[n : n + 2], cut(x, *pair)) for (x, k), chain in found]
+            chained = zip(kinds, chains, strict=True)
+            cuts = [(k * x.times, *chain[n : n + 2], cut(x, *pair)) for (x, k), chain in chained]
             bands.append(Band(cuts))
         rest = tuple((chain[-1], k) for chain, (_, k) in zip(chains, kinds, strict=True))
         self.tilts = [Tilts(((band, 1), *others), 1) for band in bands]
@@ -201,7 +201,7 @@ def has_bands(tilts):
 def gathered(parts):
     """The parts of a composition, where sampled Gaussian steps of similar sigmas are one."""
     steps = [part for part in parts if type(part[0]) is SampledGaussian]
-    found = [part for part in parts if type(part[0]) is not SampledGaussian]
+    merged = [part for part in parts if type(part[0]) is not SampledGaussian]
     steps.sort(key=lambda part: (part[0].rate, part[0].side, part[0].sigma))
     for _, alike in groupby(steps, lambda part: (part[0].rate, part[0].side)):
         left = list(alike)
@@ -212,8 +212,8 @@ def gathered(parts):
             left = left[len(near) :]
             sigmas, counts = zip(*((step.sigma, k) for step, k in near), strict=True)
             together = replace(first, sigmas=sigmas, counts=counts)
-            found.append((together, 1) if len(near) > 1 else near[0])
-    return tuple(found)
+            merged.append((together, 1) if len(near) > 1 else near[0])
+    return tuple(merged)
 
 
 def _ways(tilts):
@@ -237,11 +237,11 @@ def tail_near(tilts, start, asked, guess):
             bands = bands_of(tilts.parts) if each else None
             if bands and guess:
                 start, guess = (start[0], bands.place(start[2]), start[2]), False
-            found = bands.lines(start[1], *nodes) if bands else line(tilts, start, *nodes)
-            better, off, far = asked(found, start) if found else (start, inf, False)
+            tried = bands.lines(start[1], *nodes) if bands else line(tilts, start, *nodes)
+            better, off, far = asked(tried, start) if tried else (start, inf, False)
             left = far and left - 1
             if off < error:
-                best, error, answered = found, off, better[1]
+                best, error, answered = tried, off, better[1]
             if off < inf:
                 start, guess = better, False
             if off < 1:

@@ -74,10 +74,10 @@ class _Search:
 
     def _member(self, x):
         try:
-            found = self.family(x)
+            loss = self.family(x)
         except ValueError as error:
             raise _Refused(str(error)) from error
-        return instance("family", found, PrivacyLoss, "a function that returns a PrivacyLoss")
+        return instance("family", loss, PrivacyLoss, "a function that returns a PrivacyLoss")
 
     def serves(self, x):
         try:
@@ -131,8 +131,8 @@ def _powers():
 
 def _cost(loss):
     """Grows with the loss: a divergence, and where it is infinite the log of the distance."""
-    found = loss.renyi(2.0)
-    return found, loss._roughly(0.0) if found == inf else 0.0
+    divergence = loss.renyi(2.0)
+    return divergence, loss._roughly(0.0) if divergence == inf else 0.0
 
 
 def _root_near(search):
@@ -148,8 +148,8 @@ def _root_near(search):
         raise _none_just_meets(search, low)
 
     def beyond(t):  # 0 where the target is met, but by no more than the width of its interval
-        found, slack = search.met(t)
-        return min(max(found + slack, -1.0), 1.0) if abs(found + slack) > slack else 0.0
+        over, slack = search.met(t)
+        return min(max(over + slack, -1.0), 1.0) if abs(over + slack) > slack else 0.0
 
     at, step = optimize().brentq(beyond, low, high, xtol=SAME), SAME
     while search.met(at)[0] > 0 and at < high:
@@ -165,11 +165,11 @@ def _bracket(search, excess, t, step):
     while abs(last) < WIDEST and not ended:
         t = last + way * step
         try:
-            found = excess(t)
+            over = excess(t)
         except _Refused:
             t, ended = search.end(last, t), True
-            found = excess(t)
-        if (found > 0) != (way > 0):
+            over = excess(t)
+        if (over > 0) != (way > 0):
             return (last, t) if way > 0 else (t, last)
         last, step = t, 2 * step
     return last, last

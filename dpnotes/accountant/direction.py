@@ -92,20 +92,20 @@ class Direction:
     def _curve(self, epsilon, least):
         """(low, high) of delta(e), low of 1 - delta(e). A tail below ``least`` asks no line."""
         ends = [self.surely_infinite, self.infinite + least, 1 - self.infinite - least]
-        found = np.outer(ends, np.ones(len(epsilon)))
+        bounds = np.outer(ends, np.ones(len(epsilon)))
         if not self.disjoint:
             inside = epsilon < self.top + self.top_error
             inside[inside] = self.chernoff_delta(epsilon[inside]) > self.infinite + least
-            found[:, inside] = share_lines(epsilon[inside], self._deltas)
-            found[:2] = self._below_top(epsilon, found[:2])
-        found *= np.array([[1 - 4 * EPS], [1 + 4 * EPS], [1 - 4 * EPS]])
-        found = np.clip(found, 0.0, 1.0)
-        found[1] = np.maximum(found[1], found[0])
-        return found
+            bounds[:, inside] = share_lines(epsilon[inside], self._deltas)
+            bounds[:2] = self._below_top(epsilon, bounds[:2])
+        bounds *= np.array([[1 - 4 * EPS], [1 + 4 * EPS], [1 - 4 * EPS]])
+        bounds = np.clip(bounds, 0.0, 1.0)
+        bounds[1] = np.maximum(bounds[1], bounds[0])
+        return bounds
 
-    def _below_top(self, epsilon, found):
+    def _below_top(self, epsilon, bounds):
         """What the largest loss and its probability say of (low, high)."""
-        (low, high), tops = found, np.array([[self.low_top], [self.top + self.top_error]])
+        (low, high), tops = bounds, np.array([[self.low_top], [self.top + self.top_error]])
         share = -np.expm1(np.minimum(epsilon - tops, 0.0))
         least = self.surely_infinite + exp(self.log_top_chance) * share[0] - LEAST
         most = self.infinite + share[1] + LEAST * (share[1] > 0)
@@ -164,22 +164,22 @@ class Direction:
         """(low, high) for an array of 0 <= delta <= 1."""
         rest, room = delta - self.infinite, 4 * EPS * delta * (self.infinite > 0 and not self.one)
         at_top, most = np.abs(rest) <= room, self.top + self.top_error
-        found = np.outer([0.0, most], np.ones(len(delta)))
-        found[1, rest < -room] = inf
-        found[0, delta < self.surely_infinite - room] = inf
-        found[:, delta == 1] = 0.0
+        ends = np.outer([0.0, most], np.ones(len(delta)))
+        ends[1, rest < -room] = inf
+        ends[0, delta < self.surely_infinite - room] = inf
+        ends[:, delta == 1] = 0.0
         asked = (rest > room) & (delta < 1)
         if asked.any():
-            found[:, asked] = share_lines(delta[asked], self._epsilons)[:2]
-            found[1, asked] = np.minimum(found[1, asked], most)
+            ends[:, asked] = share_lines(delta[asked], self._epsilons)[:2]
+            ends[1, asked] = np.minimum(ends[1, asked], most)
         if self.top < inf and self.surely_infinite == self.infinite < 1:  # no noise was cut off
             share = np.exp(np.log(np.maximum(rest + room, 0.0)) - self.log_top_chance)
             share = np.where(delta == 0, 0.0, np.minimum(share, 1.0))
-            found[0] = np.maximum(found[0], self.low_top + np.log1p(-share) * (1 + 1e-9))
+            ends[0] = np.maximum(ends[0], self.low_top + np.log1p(-share) * (1 + 1e-9))
         elif self.infinite == 0:
-            found[0, at_top] = inf
-        found[1, at_top & (room > 0) & (delta < 1)] = inf  # delta may be less than that chance
-        return np.maximum(found, np.maximum(found[0], 0.0))
+            ends[0, at_top] = inf
+        ends[1, at_top & (room > 0) & (delta < 1)] = inf  # delta may be less than that chance
+        return np.maximum(ends, np.maximum(ends[0], 0.0))
 
     def _epsilons(self, delta, middle):
         """Which delta the tail near the middle one serves, and its answers."""
@@ -205,10 +205,10 @@ class Direction:
         good[middle] = True
         if tail is not None:
             rounding = 4 * EPS * (np.abs(target) + (self.infinite + delta) / rest)[good]
-            found = epsilon[good], slope[good], error[good], side
+            root = epsilon[good], slope[good], error[good], side
             most = np.log(delta - self.surely_infinite) if side > 0 else target
-            low = certain_end(tail, most[good] + side * rounding, *found, -1)
-            high = certain_end(tail, target[good] - side * rounding, *found, 1)
+            low = certain_end(tail, most[good] + side * rounding, *root, -1)
+            high = certain_end(tail, target[good] - side * rounding, *root, 1)
             answer[:, good] = low, high
         if not error[middle] < TRUSTED:
             answer[1] = np.minimum(answer[1], self.tilts[1].epsilon_bounds(np.log(rest)))
@@ -228,7 +228,7 @@ def _limit(error):
 def share_lines(queries, answers):
     """Answer the middle query and the neighbours that its line serves; then the left and the right
     rest in the same way."""
-    found = np.empty((3, len(queries)))
+    together = np.empty((3, len(queries)))
     left = [np.argsort(queries)]
     while left:
         order = left.pop()
@@ -239,9 +239,9 @@ def share_lines(queries, answers):
         ends = np.concatenate([[-1], np.flatnonzero(~good), [len(order)]])
         at = int(np.searchsorted(ends, middle))
         first, last = ends[at - 1] + 1, max(ends[at], middle + 1)
-        found[: len(answer), order[first:last]] = answer[:, first:last]
+        together[: len(answer), order[first:last]] = answer[:, first:last]
         left += [order[:first], order[last:]]
-    return found
+    return together
 
 
 def solve(tail, target, start, side, middle, last):

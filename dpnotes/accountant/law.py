@@ -110,10 +110,10 @@ def _exp_minus_1(angle):
     """exp(i angle) - 1."""
     if np.iscomplexobj(angle):
         return expm1_complex(1j * angle)
-    found = np.empty(angle.shape, dtype=complex)
-    found.real = -2 * np.sin(angle / 2) ** 2
-    found.imag = np.sin(angle)
-    return found
+    turn = np.empty(angle.shape, dtype=complex)
+    turn.real = -2 * np.sin(angle / 2) ** 2
+    turn.imag = np.sin(angle)
+    return turn
 
 
 class Step:

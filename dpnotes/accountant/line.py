@@ -118,15 +118,15 @@ class Line:
         """The sums of kernels times e^(-iy place): with y = coarse + fine, as in ``_direct_sums``,
         exponentials are needed only along two sides of a square."""
         many, rows, width = self._square.shape
-        found = np.empty((many, len(place)))
+        summed = np.empty((many, len(place)))
         block = max(1, 1_000_000 // (rows * many))
         for first in range(0, len(place), block):
             angle = -1j * self.h * place[first : first + block]
             fine = np.exp(np.multiply.outer(np.arange(width), angle))
             coarse = np.exp(np.multiply.outer(width * np.arange(rows), angle))
             sums = (self._square.reshape(-1, width) @ fine).reshape(many, rows, -1)
-            found[:, first : first + block] = (sums * coarse).sum(axis=1).real
-        return found
+            summed[:, first : first + block] = (sums * coarse).sum(axis=1).real
+        return summed
 
     def _first_above(self, epsilon):
         """On a lattice: its first loss above e, and its distance from e."""
@@ -147,9 +147,9 @@ class Line:
         exponent = heights - np.multiply.outer(epsilon, c) - front[:, None] - decay
         exponent = np.minimum(exponent, 600.0)
         exponent[:, decay < 0.7] = 600.0  # 1 / (1 - e^-decay) <= 2 for the others
-        found = [exponent[:, way].min(axis=1) for way in (c > self.c, c < self.c)]
+        least = [exponent[:, way].min(axis=1) for way in (c > self.c, c < self.c)]
         scale = value * np.exp(-self.c * left)  # relative to e^(-ce), not e^(-c place)
-        return 2 * sum(np.exp(np.minimum(x, 600.0)) for x in found) / scale
+        return 2 * sum(np.exp(np.minimum(x, 600.0)) for x in least) / scale
 
 
 class SumOfLines:
@@ -161,10 +161,10 @@ class SumOfLines:
         self.lines, self.rest = lines, rest
 
     def sums(self, epsilon):
-        found = np.array([one.sums(epsilon) for one in self.lines])
-        log_tail = np.logaddexp.reduce(found[:, 0])
-        share = np.exp(found[:, 0] - log_tail)
-        slope, error = (share[:, None] * found[:, 1:]).sum(axis=0)
+        answers = np.array([one.sums(epsilon) for one in self.lines])
+        log_tail = np.logaddexp.reduce(answers[:, 0])
+        share = np.exp(answers[:, 0] - log_tail)
+        slope, error = (share[:, None] * answers[:, 1:]).sum(axis=0)
         for tilts in self.rest:
             error += np.exp(np.minimum(tilts.log_bounds(epsilon) - log_tail, 600.0))
         return log_tail, slope, np.where(np.isnan(error), np.inf, error)  # 0 times inf

@@ -90,13 +90,13 @@ class Laplace(Step):
     def edges(self, c, band):
         """Ends of panels of 16 nodes, ever shorter ones next to both ends, and where u turns."""
         width = self._height(c) / 2
-        found = [np.linspace(-self.end, self.end, ceil(2 * self.end / width) + 1)]
+        ends = [np.linspace(-self.end, self.end, ceil(2 * self.end / width) + 1)]
         for sign in (-1, 1):
             steep = (abs(self._power(c)) + band) * self._share(min(sign * self.end + 1, self.end))
             count = ceil(max(log(width / 2 * (1 + steep)) / log(1.8), 0.0))
             steps = width * 1.8 ** -np.arange(count + 1.0)
-            found.append(sign * (self.end - np.minimum(steps, self.end)))
-        return np.unique(np.concatenate(found))
+            ends.append(sign * (self.end - np.minimum(steps, self.end)))
+        return np.unique(np.concatenate(ends))
 
     def _late(self, height):
         return self.rate == 1 and height * self.end > LATE
@@ -193,9 +193,9 @@ class Symmetrised(SampledGaussian):
         ends = mixed_loss(np.array([first, last]), self.rate)
         known = [x for x in (self.tau, self.lower) if 0 < x < inf]
         losses = [np.linspace(ends[0], ends[1], int(more) + 2), *np.multiply.outer(known, LEVELS)]
-        found = inverse_mixed_loss(np.concatenate(losses), self.rate)
-        found = np.concatenate([np.linspace(first, last, int(count) + 2), found])
-        return np.unique(np.clip(found, first, last))
+        marks = inverse_mixed_loss(np.concatenate(losses), self.rate)
+        marks = np.concatenate([np.linspace(first, last, int(count) + 2), marks])
+        return np.unique(np.clip(marks, first, last))
 
     def size(self, c, band):
         return 32 * (sum(self._panels(c, band)[2:]) + 30)
@@ -240,9 +240,9 @@ class Symmetrised(SampledGaussian):
         still = np.logaddexp(np.logaddexp.accumulate(sides), rest) - log_mass
 
         def bound(height):
-            found = terms - height * phases
-            top = found.max(axis=1)
-            sums = top + np.log(np.exp(found - top[:, None]).sum(axis=1))
+            turned = terms - height * phases
+            top = turned.max(axis=1)
+            sums = top + np.log(np.exp(turned - top[:, None]).sum(axis=1))
             return np.array([min(0.0, float(np.logaddexp(sums, still).min()))])
 
         return bound

@@ -133,15 +133,15 @@ class PrivacyLoss:
         direction is asked only where Chernoff's bound allows it to be worse."""
         flat, (first, *others) = queries.ravel(), map(copy, self._directions)
         with np.errstate(all="ignore"):  # infinities and underflow are intended
-            found = getattr(first, answer)(flat)
+            ends = getattr(first, answer)(flat)
             for other in others:
-                epsilon, delta = (flat, found[0]) if answer == "delta" else (found[0], flat)
+                epsilon, delta = (flat, ends[0]) if answer == "delta" else (ends[0], flat)
                 some = other.chernoff_delta(epsilon) > delta * (1 - 1e-12)
                 if answer == "epsilon":  # one line may show that this direction asks for less
                     some[some] = other.delta(epsilon[some])[1] > delta[some]
                 if some.any():
-                    found[:, some] = np.maximum(found[:, some], getattr(other, answer)(flat[some]))
-        return tuple(found.reshape(2, *queries.shape))
+                    ends[:, some] = np.maximum(ends[:, some], getattr(other, answer)(flat[some]))
+        return tuple(ends.reshape(2, *queries.shape))
 
     @property
     def gaussian_mu(self) -> float | None:
@@ -171,13 +171,13 @@ class PrivacyLoss:
         """
         within("alpha", np.where(np.isfinite(alpha), alpha, 1.0), 1.0, MOST_ORDER)
         first, *others = self._directions
-        found = np.empty(alpha.size)
+        divergence = np.empty(alpha.size)
         with np.errstate(all="ignore"):
             for at, order in enumerate(alpha.ravel().tolist()):
-                found[at] = first.renyi(order)
-                worse = [other.renyi(order) for other in others if other.top > found[at]]
-                found[at] = max([found[at], *worse])
-        return found.reshape(alpha.shape)
+                divergence[at] = first.renyi(order)
+                worse = [other.renyi(order) for other in others if other.top > divergence[at]]
+                divergence[at] = max([divergence[at], *worse])
+        return divergence.reshape(alpha.shape)
 
     def mean(self) -> float:
         """The expected privacy loss: the Kullback-Leibler divergence, ``renyi(1)``."""
@@ -197,8 +197,8 @@ class PrivacyLoss:
         ways = [copy(way) for way in self._directions]
         with np.errstate(all="ignore"):
             pairs = zip(ways, ways[::-1], strict=True)
-            found = [least_error(*pair, alpha.ravel()) for pair in pairs]
-        return np.min(found, axis=0).reshape(alpha.shape)
+            errors = [least_error(*pair, alpha.ravel()) for pair in pairs]
+        return np.min(errors, axis=0).reshape(alpha.shape)
 
     def __reduce__(self):
         return PrivacyLoss, (self._given,)
@@ -231,10 +231,10 @@ def least_error(first, second, alpha):
     (U-privacy-profile). For s < 0 the curve of the other direction says delta(s). The bound is
     concave in e^s: it has one peak, around which a grid gets ever finer. Lower ends of 1 - delta
     make each value a lower bound. Where delta is sharp it is right to about 1e-13."""
-    found = np.where(alpha == 0, 1 - first.infinite, 0.0)
+    errors = np.where(alpha == 0, 1 - first.infinite, 0.0)
     asked = np.flatnonzero((alpha > 0) & (alpha < 1) & (first.infinite < 1))
     if not len(asked):
-        return found
+        return errors
     alpha = alpha[asked, None]
     # a first guess of the peak: the quantile of the loss, as if it were normal under q
     spread = sqrt(sum(k * step.spread() ** 2 for step, k in second.parts))
@@ -252,8 +252,8 @@ def least_error(first, second, alpha):
         low = np.where(at == 0, low - wide, np.take_along_axis(places, np.maximum(at - 1, 0), 1))
         after = np.take_along_axis(places, np.minimum(at + 1, len(GRID) - 1), 1)
         high = np.where(at == len(GRID) - 1, high + wide, after)
-    found[asked] = np.clip(best, 0.0, 1 - alpha)[:, 0]
-    return found
+    errors[asked] = np.clip(best, 0.0, 1 - alpha)[:, 0]
+    return errors
 
 
 def _heights(first, second, places, alpha):

@@ -229,9 +229,9 @@ class SampledGaussian(Step):
             return 1 / np.maximum.accumulate(steep[:, ::-1], axis=1)[:, ::-1]
 
         def log_size(y):
-            found = exponents - y * phase
-            top = found.max(axis=1)
-            sums = ratios @ np.exp(found - top[:, None]).T + UNDERFLOW
+            turned = exponents - y * phase
+            top = turned.max(axis=1)
+            sums = ratios @ np.exp(turned - top[:, None]).T + UNDERFLOW
             size = np.log(sums) + front + top + cost
             return np.logaddexp(size, np.logaddexp.reduce(sides - min(y, 0.0) * turn, axis=2))
 

@@ -35,8 +35,8 @@ def log_kernel(c):
 
 def cumulant(parts, c):
     """K(c) of all rounds, and a bound on its round-off."""
-    found = [(k, *step.cumulant(c)) for step, k in parts]
-    return sum(k * value for k, value, _ in found), sum(k * noise for k, _, noise in found)
+    cumulants = [(k, *step.cumulant(c)) for step, k in parts]
+    return sum(k * value for k, value, _ in cumulants), sum(k * noise for k, _, noise in cumulants)
 
 
 def renyi(parts, alpha, top):

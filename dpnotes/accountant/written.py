@@ -43,8 +43,8 @@ class OneStep:
             return log(self.rate) + self._unsampled(inverse_mixed_loss(epsilon, self.rate))
         share = (1 - self.rate) / self.rate * np.expm1(epsilon)  # 1 - b/r
         log_left = np.log1p(-np.minimum(share, 1.0))
-        found = log(self.rate) + log_left + self._unsampled(epsilon - log_left)
-        return np.where(share < 1, found, -np.inf)
+        log_delta = log(self.rate) + log_left + self._unsampled(epsilon - log_left)
+        return np.where(share < 1, log_delta, -np.inf)
 
     def sums(self, epsilon):
         """log delta, its negative slope, and its relative error: as if epsilon were off by 4 EPS,
@@ -164,12 +164,12 @@ class Sums:
 
     def sums(self, epsilon):
         """log delta, its negative slope, and a bound on its relative error."""
-        found = np.empty((3, len(epsilon)))
+        sums = np.empty((3, len(epsilon)))
         block = max(1, BLOCK // len(self.loss))
         for first in range(0, len(epsilon), block):
             some = slice(first, first + block)
-            found[:, some] = self._block(epsilon[some, None])
-        return *found[:2], np.minimum(found[2], 1e300)
+            sums[:, some] = self._block(epsilon[some, None])
+        return *sums[:2], np.minimum(sums[2], 1e300)
 
     def _block(self, epsilon):
         gap = self.loss - epsilon
@@ -182,8 +182,8 @@ class Sums:
         slope = (p * inside * np.exp(-np.maximum(gap, 0.0))).sum(axis=1)
         near = np.where(gap > -self.slip, self.slip + EPS * np.abs(epsilon), 0.0)
         error = (terms * self.noise + p * near).sum(axis=1)
-        found = np.log(value) + top[:, 0], slope / value, error / value
-        return np.nan_to_num(found, nan=0.0, posinf=1e300, neginf=-np.inf)
+        answer = np.log(value) + top[:, 0], slope / value, error / value
+        return np.nan_to_num(answer, nan=0.0, posinf=1e300, neginf=-np.inf)
 
 
 def reach(sigma):
