@@ -222,7 +222,7 @@ class Step:
     def rows_along(self, c, h, count):
         """For some rows, for the next, and so on: how often each is run, and what ``along`` says.
 
-        Each probability is off by EPS times 16 and 5 sizes of its exponent, each angle y L by 5 EPS
+        Each weight is off by EPS times 16, 5 sizes of log p and one of cL, each angle y L by 5 EPS
         of itself, and both by what ``slips`` says of L; all are taken to err the same way."""
         losses, rows, *_ = self.rule(c, h * (count - 1))
         rows, y = np.atleast_2d(rows), h * np.arange(count)

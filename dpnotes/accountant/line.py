@@ -11,9 +11,9 @@ says by how much. Cutting the line at the height Y costs at most
 sup_{y>Y} |M(c+iy)| e^(-ce) / (pi Y) (X-alias-bound).
 
 *The pinch* (X-pinch). Where |M| does not fall, one more Gaussian release of a tiny mu = eta is
-composed. It raises delta by eta^2 times a mean of its density at e - L, with a weight between
-1/2 - (5/32) r and e^(eta^2/8) - r/2 + r^2/13, where r = ((e - L)/eta)^2. Both means come from the
-same nodes, as polynomials of s = (eta (z + 1/2))^2. Half of their sum is taken off delta, half of
+composed. It raises delta by eta^2 times a mean of the density of its loss at e - L, with a weight
+between 1/2 - (5/32) r and e^(eta^2/8) - r/2 + r^2/13, r = ((e - L)/eta)^2. Both come from the same
+nodes, as polynomials of s = (eta (z + 1/2))^2. Half of their sum is taken off delta, half of
 their difference is the error. With |M| = 1 all are cut off by at most e^(-f) f^2/2 / (pi Y), if
 f = (eta Y)^2/2 is at least 10 and Y at least 5 abs(c + 1/2).
 

@@ -98,8 +98,9 @@ class PrivacyLoss:
     @checked
     def delta_interval(self, epsilon: Nonnegative) -> tuple[float | Array, float | Array]:
         """(low, high) around delta(epsilon), under the error model of ``dpnotes.accountant``. Where
-        sampling is rare it may be wide for delta below 1e-40, for sigma below 0.1, or for more than
-        1,000 steps that differ, or than 60 groups of one rate and similar sigma."""
+        sampling is rare it may be wide for delta below 1e-40, for sigma below 0.1, for more than
+        1,000 steps that differ or 60 groups of one rate and similar sigma, and where epsilon is the
+        largest loss of what is composed with it."""
         return self._worse("delta", epsilon)
 
     @overload

@@ -114,10 +114,10 @@ class SampledGaussian(Step):
         the power; for sigma above 20 each peak is at power times rate or beyond. With the laws
         exchanged it lies 15 deviations out, or its loss is three quarters of the largest.
 
-        Or here a peak far out begins to count for M, but for no tail. At x0 = 1/2 + sigma^2 odds a
-        row was as likely taken as not. By symmetry the height at x0 + w is s w/sigma^2 below that
-        at x0 - w, with the power 2 x0 - s. The far peak has w >= 2 sigma^2 sqrt(1.5 (odds - 2)) if
-        s is small, by tanh y >= y/(1 + y^2/3). So it is at most about e^-70 of the near one."""
+        Or here a peak far out begins to count for M. At x0 = 1/2 + sigma^2 odds a row was as likely
+        taken as not. By symmetry the height at x0 + w is s w/sigma^2 below that at x0 - w, with the
+        power 2 x0 - s. The far peak has w >= 2 sigma^2 sqrt(1.5 (odds - 2)) if s is small, by tanh
+        y >= y/(1 + y^2/3): about e^-70 of the near one. Bands of losses see what is between."""
         if self.side < 0:
             return (300 + 41 * self.sigma) / self.rate
         odds, far = log1p(-self.rate) - log(self.rate), -self.sigma * log(self.rate)
