@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import yaml
 from docutils import nodes
 
 HERE = Path(__file__).resolve().parent
@@ -59,8 +60,9 @@ def written_out(text):
 
 def is_executed(source):
     """Does this page run? Assignments (`execution_mode: off`) have a notebook of their own."""
-    text = source.read_text(encoding="utf-8")
-    return "\n```{code-cell}" in text and "\n  execution_mode:" not in text
+    front = re.match(r"---\n(.*?)\n---\n", source.read_text(encoding="utf-8"), re.S)
+    settings = yaml.safe_load(front[1]) if front else {}
+    return "kernelspec" in settings and settings.get("mystnb", {}).get("execution_mode") != "off"
 
 
 def cells_of(doctree):
