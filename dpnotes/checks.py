@@ -286,8 +286,11 @@ Few = Annotated[int, partial(count_up_to, most=10_000)]
 Many = Annotated[int, partial(count_up_to, most=10_000_000)]
 Counts = Annotated[ArrayLike, _array(counts)]
 _masses = _range(lambda x: 0 <= x, "probabilities that sum to 1")
-_sum_to_one = lambda p: np.ndim(p) and (np.abs(p.sum(-1) - 1) <= 1e-9).all()  # noqa: E731
-_laws = also(_masses, _sum_to_one, "probabilities that sum to 1")  # along the last axis
+_laws = also(
+    _masses,
+    lambda p: np.ndim(p) and (np.abs(p.sum(-1) - 1) <= 1e-9).all(),  # along the last axis
+    "probabilities that sum to 1",
+)
 Laws = Annotated[ArrayLike, _laws]
 Distribution = Annotated[ArrayLike, also(_laws, lambda p: p.ndim == 1, "one list of probabilities")]
 Vector = Annotated[ArrayLike, vector]

@@ -291,8 +291,8 @@ class SampledGaussian(Step):
         log_p += loss
         # where the row was probably taken, log q and the loss nearly cancel
         sure = u > 1 - log(self.rate)
-        more = ((more + x - 1)[:, sure] / sigma) ** 2
-        log_p[:, sure] = unit - 0.5 * more + log(self.rate) - log_share(u[sure], self.rate)
+        square = ((more + x - 1)[:, sure] / sigma) ** 2
+        log_p[:, sure] = unit - 0.5 * square + log(self.rate) - log_share(u[sure], self.rate)
         return x, loss, log_p
 
     @lru_cache(maxsize=4)  # noqa: B019

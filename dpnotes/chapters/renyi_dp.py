@@ -146,7 +146,7 @@ def zcdp_to_dp_improved(rho: NonnegativeNumber, delta: OpenProbabilityNumber) ->
         return rdp_to_dp_improved(alpha, rho * alpha, delta)
 
     grid = np.linspace(-10, 40, 201)  # one valley lies somewhere along it
-    best = int(np.argmin([at(u) for u in grid]))
+    best = int(np.argmin(at(grid)))
     bounds = grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]
     least = optimize().minimize_scalar(at, bounds=bounds, method="bounded", options={"xatol": 1e-5})
     return float(least.fun)

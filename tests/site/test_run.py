@@ -507,7 +507,7 @@ def visit(reader, page):
 def test_one_python_serves_the_pages_of_a_visit(reader, python):
     """Nobody waits for it twice; each page begins without variables, also if the last one works."""
     python.tab.evaluate("python.run('import sys; sys.same = own = 1')")
-    python.tab.evaluate("void python.run('while True: x = 1')")
+    python.tab.evaluate(f"void python.run('{LOOP}')")
     visit(reader, "chapters/gaussian.html")
     assert reader.tab.locator(".run-panel").is_hidden()
     assert works(reader.tab, "import sys; sys.same") and not works(reader.tab, "own")

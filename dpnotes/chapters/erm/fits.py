@@ -172,8 +172,7 @@ def objective_perturbation(
     if loss not in (logistic_loss, huber_loss):
         raise refusal("loss", loss.name, "logistic or Huber here")
     (n, d), lam = x.shape, regularization
-    share = SOLVER_SHARE * epsilon
-    kappa = log1p(loss.smoothness / (n * lam))
+    share, kappa = SOLVER_SHARE * epsilon, log1p(loss.smoothness / (n * lam))
     if kappa >= epsilon - share:
         least = loss.smoothness / (n * expm1(epsilon - share))
         raise refusal("regularization", lam, f"above {least:.4g} here")
@@ -186,8 +185,8 @@ def objective_perturbation(
     optimum, _ = descend(x, y, loss, lam, -b / (n * lam), np.zeros(d), tolerance=AIM)
     theta = optimum + spherical_laplace(d, 2 * RESIDUAL / (lam * share), rng=rng)
     pure = randomized_response(epsilon).delta
-    mixed = partial(objective_perturbation_delta, sigma=scale, excess=share + kappa)
-    return PrivateFit(theta, epsilon, delta, scale, mixed if delta else pure)
+    approximate = partial(objective_perturbation_delta, sigma=scale, excess=share + kappa)
+    return PrivateFit(theta, epsilon, delta, scale, approximate if delta else pure)
 
 
 @checked
