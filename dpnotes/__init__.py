@@ -42,4 +42,4 @@ __all__ = [
     "zcdp_to_dp_improved",
 ]  # fmt: skip
 
-__version__ = "4.0.0"  # the edition of the book first
+__version__ = "5.0.0"  # the edition of the book first
