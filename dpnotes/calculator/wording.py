@@ -40,7 +40,7 @@ REMARKS = {
     " independently, in secret. For batches that are shuffled or have a fixed size these numbers"
     " are not proved.",
     "adjacency": "Neighbours are add/remove: one person more or less. To replace a person is to"
-    " remove one and to add another: then the run is (2ε, (1 + e^ε) δ)-DP, or better.",
+    " remove one and to add another: for that the run is (2ε, (1 + e^ε) δ)-DP, or better.",
     "sensitivity": "Neighbours are those under which the query has sensitivity 1. A sum of vectors"
     " of length at most 1 moves by 1 if a person is added or removed, by 2 if one is replaced"
     " (then halve the noise you enter).",
@@ -97,7 +97,7 @@ def replaced(parts, epsilon, delta):
         return ""
     return (
         f"If a person may be replaced by another, ε is at most {digits(most, 3, ceil)} at the same"
-        f" δ, {digits(most / epsilon, 3, ceil)} times as much."
+        f" δ, about {digits(most / epsilon, 3)} times as much."
     )
 
 

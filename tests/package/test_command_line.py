@@ -14,6 +14,7 @@ import dpnotes as dp
 from dpnotes.calculator import command_line, questions, theorems, typed, wording
 from dpnotes.calculator.runs import MECHANISMS, Part
 from dpnotes.chapters import composition, gaussian, in_practice, subsampling
+from typed_numbers import COMMAS, NO_NUMBERS, TYPED
 
 GAUSS = dict(mechanism="gaussian", sigma=1.1, rate=0.00427, steps=14100)
 WHOLE = dict(mechanism="gaussian", sigma=20.0, steps=100)
@@ -174,23 +175,6 @@ def test_a_calibrated_number_is_a_short_one_where_that_meets_the_target(capsys):
         assert json.loads(said(capsys, f"{line} --epsilon 1 --delta 0 --json"))["shown"] == found
 
 
-TYPED = {  # a text: its value, and how the call to copy has it
-    "1e-5": (1e-5, "1e-5"), "1E-05": (1e-5, "1E-5"), "10^-5": (1e-5, "1e-5"),
-    "10⁻⁵": (1e-5, "1e-5"), "2·10^-5": (2e-5, "2e-5"), "2.5*10^-6": (2.5e-6, "2.5e-6"),
-    "2×10⁶": (2e6, "2e6"), "1%": (0.01, "1/100"), "0.5 %": (0.005, "0.5/100"),
-    "256/60000": (256 / 60000, "256/60000"), "256 / 60_000": (256 / 60000, "256/60_000"),
-    "60_000": (60000.0, "60_000"), "60 000": (60000.0, "60000"), "60'000": (60000.0, "60000"),
-    "1_000_000.5": (1000000.5, "1_000_000.5"), ".5": (0.5, ".5"), "5.": (5.0, "5."),
-    "007": (7.0, "7"), "00.5": (0.5, "0.5"), "100": (100.0, "100"), "1.001": (1.001, "1.001"),
-    "−3": (-3.0, "-3"), "+3": (3.0, "+3"), "10^-5/2": (5e-6, "1e-5/2"),
-}  # fmt: skip
-NO_NUMBERS = "1/0 x 1e400 1%/2 1__0 _1 1_ 1/3/4 1..2 210^-5 10^ 1e %".split() + ["", " ", "-"]
-COMMAS = {
-    "0,001": ["0.001"], "1,5": ["1.5"], "1,000": ["1000", "1.000"], "1,000,000": ["1000000"],
-    "12,345.6": ["12345.6"], "1.000,5": [], "12,34,5": [], "0,001,000": [], ",5": [],
-}  # fmt: skip
-
-
 def test_numbers_are_read_as_people_type_them():
     for text, (value, code) in TYPED.items():
         found = typed.number("rate", text)
@@ -227,7 +211,7 @@ def test_the_remark_on_replacing_a_person_is_computed(sigma, rate, steps, delta)
     answer = asked([part], delta)
     (remark,) = [text for text in answer["warnings"] if text.startswith("If a person may be")]
     shown, times = map(
-        float, re.search(r"at most ([\d.]+) at the same δ, ([\d.]+)", remark).groups()
+        float, re.search(r"at most ([\d.]+) at the same δ, about ([\d.]+)", remark).groups()
     )
     low, high = (
         end.compose(steps).epsilon(delta) for end in in_practice.sampled_substitution(sigma, rate)
