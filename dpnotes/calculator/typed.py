@@ -19,6 +19,8 @@ ALLOWED = "a number such as 0.01, 1e-5, 10^-5, 256/60000 or 1%"
 class Typed(float):
     """A number whose repr is the text that it was made of, a Python expression of its value."""
 
+    text: str
+
     def __new__(cls, value, text):
         number = super().__new__(cls, value)
         number.text = text

@@ -84,11 +84,11 @@ def replaced(parts, epsilon, delta):
         return ""
     try:
         pairs = [sampled_substitution(part.parameter, part.rate) for part in parts]
-        least, most = (
-            sum(pair[end].compose(part.steps) for pair, part in zip(pairs, parts, strict=True))
-            .epsilon(delta)
+        ends = [
+            [pair[end].compose(part.steps) for pair, part in zip(pairs, parts, strict=True)]
             for end in (0, 1)
-        )  # fmt: skip
+        ]
+        least, most = (sum(losses[1:], losses[0]).epsilon(delta) for losses in ends)
     except ValueError as error:
         if not hasattr(error, "refused"):
             raise
