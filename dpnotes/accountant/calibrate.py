@@ -192,4 +192,6 @@ def _none_just_meets(search, end):
         search.member(search.place(end + way * (log(2) if search.whole else 2 * END)))
     except _Refused as refused:
         words += f", and beyond that family refuses: {refused}"
-    return ValueError(f"family must have an x that just meets the target: {words}")
+    error = ValueError(f"family must have an x that just meets the target: {words}")
+    vars(error)["end"] = search.place(end)
+    return error
