@@ -263,7 +263,7 @@ def _heights(first, second, places, alpha):
     right = s >= 0
     missed[right] = first.complement(s[right])
     missed[~right] = second.complement(-s[~right])
-    missed, size = missed.reshape(places.shape), np.exp(np.minimum(np.abs(places), 700.0))
+    missed, size = missed.reshape(places.shape), np.exp(np.abs(places))
     rises = missed - size * alpha * (1 + 8 * EPS)
     falls = (missed - alpha * (1 + 8 * EPS)) / size * (1 - 4 * EPS)
     return np.where(places >= 0, rises, falls)
