@@ -74,7 +74,7 @@ $(INSTALLED): requirements.txt pyproject.toml
 
 book: $(INSTALLED)
 	DPNOTES_EVIDENCE=_build/evidence.json $(PYTEST) -q -m "" tests/claims
-	$(BIN)/python site/build.py
+	$(BIN)/python site/build.py $(if $(CI),--anew)
 	@touch $(BUILT)
 
 $(BUILT): $(INSTALLED) $(SOURCES)

@@ -1,15 +1,15 @@
-"""Build the book from scratch, execute every page, and refuse the result if anything is wrong.
+"""Build the book, execute every page that is another one, and refuse what has a fault.
 
     python site/build.py                              the whole book into _build/
     python site/build.py --out DIR                    elsewhere: several builds can run at once
     python site/build.py --out DIR --pages pure-dp    some pages; links to others may dangle
+    python site/build.py --anew                       executes every page, also what is kept
 
 The exit code is 0 only if every cell ran, nothing warned, every formula is TeX, every executed
 notebook is complete and no guard (`checks/guards.py`) found a fault.
 """
 
 import argparse
-import asyncio
 import contextlib
 import fcntl
 import functools
@@ -28,23 +28,15 @@ import surroundings
 
 surroundings.enter()  # before anything else is imported
 
-import nbformat
 import yaml
-from jupyter_cache import get_cache
-from jupyter_cache.base import CacheBundleIn
-from jupyter_client.manager import AsyncKernelManager
-from myst_nb.core.read import read_myst_markdown_notebook
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 import kernels
+import notebooks
 from checks import guards, licences
-from pages.notebook import is_executed, written_out
 from run import offline, runtime
 from surroundings import ROOT
 
 ALWAYS = ("references",)
-CACHE = ".jupyter_cache"
 DANGLING = re.compile(
     r"label '.*' not found|undefined label|unknown document|equation not found|xref_missing"
     r"|term not in glossary|toctree contains reference|could not find bibtex key|No bibliography"
@@ -144,47 +136,6 @@ def partial_toc(root, toc, pages):
     return {**toc, "parts": parts + ([draft] if drafts else [])}
 
 
-def execute_pages(paths, cache_path):
-    """Execute notebooks, one on each core, into a new cache, where the build finds the results.
-
-    A page that fails is not in the cache: the build executes it again, and says what is wrong.
-    """
-    os.environ["TQDM_DISABLE"] = "1"  # what a page prints must not depend on how long it took
-    shutil.rmtree(cache_path, ignore_errors=True)
-    cache = get_cache(cache_path)
-    executed = sorted(filter(is_executed, paths), key=lambda path: -path.stat().st_size)
-
-    async def execute_all():  # the longest page first
-        cores = asyncio.Semaphore(os.cpu_count() or 1)
-        await asyncio.gather(*(execute_page(cache, path, cores) for path in executed))
-
-    asyncio.run(execute_all())
-
-
-async def execute_page(cache, path, cores):
-    """Execute one page, as Sphinx will read it, when a core is free."""
-    notebook = read_myst_markdown_notebook(written_out(path.read_text(encoding="utf-8")))
-    async with cores:
-        manager = kernels.manager(AsyncKernelManager, kernel_name="python3")
-        folder = {"metadata": {"path": str(path.parent)}}
-        client = NotebookClient(
-            notebook, km=manager, timeout=300, resources=folder, record_timing=False,
-            coalesce_streams=True,  # however slowly they came
-        )  # fmt: skip
-        start = time.monotonic()
-        try:
-            await client.async_execute()
-        except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
-            print(f"{path}: {error}", file=sys.stderr)
-            return
-        finally:
-            await manager.shutdown_kernel(now=True)
-    seconds = time.monotonic() - start
-    print(f"executed in {seconds:.0f} s: {path.stem}", flush=True)
-    bundle = CacheBundleIn(notebook, str(path), data={"execution_seconds": seconds})
-    cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
-
-
 def run_sphinx(root, out, toc_path, pages, strict, modules):
     """One clean Jupyter Book build; returns its status and its warnings."""
     import pybtex.plugin
@@ -199,7 +150,8 @@ def run_sphinx(root, out, toc_path, pages, strict, modules):
             confoverrides={
                 "external_toc_path": str(toc_path), "latex_individualpages": False,
                 "include_patterns": pages, "run_modules": list(modules),
-                "nb_execution_mode": "cache", "nb_execution_cache_path": str(out / CACHE),
+                "nb_execution_mode": "cache",
+                "nb_execution_cache_path": str(out / notebooks.FOLDER),
             },
             warningiserror=strict, keep_going=True,
         )  # fmt: skip
@@ -207,27 +159,6 @@ def run_sphinx(root, out, toc_path, pages, strict, modules):
     return status, [
         line for line in plain.splitlines() if re.search(r"\b(WARNING|ERROR|CRITICAL)\b", line)
     ]
-
-
-def complete_notebooks(folder, cache_path):
-    """Write the executed notebooks, which the tests compare with a second run; returns the faults.
-
-    Sphinx leaves them without the results that it found in the cache. Pages that say
-    `execution_mode: off` (assignments) are taken out: they have nothing to compare.
-    """
-    faults, cache = [], get_cache(cache_path)
-    for path in sorted(folder.rglob("*.ipynb")):
-        notebook = nbformat.read(path, as_version=4)
-        if notebook.metadata.get("mystnb", {}).get("execution_mode") == "off":
-            path.unlink()
-            continue
-        notebook = cache.merge_match_into_notebook(notebook)[1]
-        nbformat.write(notebook, path)
-        cells = [c for c in notebook.cells if c.cell_type == "code" and c.source]
-        missed = [n for n, cell in enumerate(cells, 1) if cell.execution_count is None]
-        if missed:
-            faults.append(f"{path.name}: code cells {missed} were not executed")
-    return faults
 
 
 def python_for_pages(root, wanted):
@@ -254,20 +185,21 @@ def start_anew(root, out, pages):
     return toc_path, [f"{name}.md" for name in listed]
 
 
-def build(root, out, pages, wanted):
+def build(root, out, pages, wanted, anew=False):
     """Build, then check; returns the faults, and why no cell runs in its page (or nothing)."""
     toc_path, files = start_anew(root, out, pages)
-    with ThreadPoolExecutor() as meanwhile:
-        python = meanwhile.submit(python_for_pages, root, wanted)
-        execute_pages([root / name for name in files], out / CACHE)
-    lock, problem = python.result()
-    modules = sorted(runtime.modules_of(lock, root)) if lock else ()
-    # while Sphinx reads, it leaves one core free: the packages for the pages are compiled
-    compiler = [sys.executable, "-m", "run.runtime"]
-    compiling = subprocess.Popen(compiler, cwd=root / "site") if lock else None
-    status, warnings = run_sphinx(root, out, toc_path, files, not pages, modules)
-    if compiling:
-        compiling.wait()
+    with notebooks.kept(root, out / notebooks.FOLDER, anew) as cache:
+        with ThreadPoolExecutor() as meanwhile:
+            python = meanwhile.submit(python_for_pages, root, wanted)
+            notebooks.execute_pages([root / name for name in files], cache)
+        lock, problem = python.result()
+        modules = sorted(runtime.modules_of(lock, root)) if lock else ()
+        # while Sphinx reads, it leaves one core free: the packages for the pages are compiled
+        compiler = [sys.executable, "-m", "run.runtime"]
+        compiling = subprocess.Popen(compiler, cwd=root / "site") if lock else None
+        status, warnings = run_sphinx(root, out, toc_path, files, not pages, modules)
+        if compiling:
+            compiling.wait()
     faults = [w for w in warnings if not (pages and DANGLING.search(w))]
     if status and not pages and not faults:
         faults.append(f"the build failed: {status}")
@@ -277,7 +209,7 @@ def build(root, out, pages, wanted):
     licences.write(out / "html")
     offline.write_service_worker(out / "html")
     faults += licences.unowned(out / "html")
-    faults += complete_notebooks(out / "jupyter_execute", out / CACHE)
+    faults += notebooks.complete(out / "jupyter_execute", cache)
     return faults + guards.check_site(out / "html", partial=bool(pages)), problem
 
 
@@ -293,6 +225,7 @@ def main():
     parser.add_argument(
         "--without-python", action="store_true", help="leave out the Python that runs in the pages"
     )
+    parser.add_argument("--anew", action="store_true", help="execute every page again")
     options = parser.parse_args()
     start, out = time.time(), options.out.resolve()
     if kernels.COPIES:
@@ -300,7 +233,7 @@ def main():
     with alone():
         install_node_modules(ROOT)
         write_assignments(ROOT)
-    faults, problem = build(ROOT, out, options.pages, not options.without_python)
+    faults, problem = build(ROOT, out, options.pages, not options.without_python, options.anew)
     if faults:
         print(
             f"\n{len(faults)} fault(s):",
