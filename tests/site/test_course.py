@@ -235,7 +235,7 @@ def test_a_sheet_has_no_marks_of_what_was_read(browser, address):
 
 
 def test_a_reference_shows_its_statement_to_tap_focus_and_hover(tab):
-    links = tab.locator("a.explains[href='#f-3.6'], a.explains[href='#t-laplace']")
+    links = tab.locator("a.explains[href='#t-laplace']")
     link = links.filter(visible=True).last  # others stand in folded proofs
     box = tab.locator(".explanation")
     link.tap()
