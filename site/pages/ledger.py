@@ -20,8 +20,8 @@ log = logging.getLogger(__name__)
 
 
 def label(claim_id):
-    """The label of a claim's block: its id in lower case."""
-    return claim_id.lower()
+    """The label of a claim's block: its id in lower case, or what its entry names as `block`."""
+    return shared_blocks().get(claim_id, claim_id).lower()
 
 
 @cache
@@ -34,8 +34,9 @@ def sources():
 def claims():
     """All entries, in the book's order, each with its chapter (its file) and the page it is on.
 
-    A claim is stated on its chapter's page unless its entry names another one as ``page``. It is
-    right as it is printed unless ``printed`` says otherwise.
+    A claim is stated on its chapter's page unless its entry names another one as ``page``, and in a
+    block of its own unless it names that of another claim, or its label, as ``block``. It is right
+    as it is printed unless ``printed`` says otherwise.
     """
     entries = []
     for file in sorted((ROOT / "ledger").glob("*.yml")):
@@ -55,6 +56,12 @@ def chapters():
     parts = toc.get("parts", [toc])
     files = [toc["root"]] + [c["file"] for part in parts for c in part.get("chapters", ())]
     return [file.removeprefix("chapters/") for file in files]
+
+
+@cache
+def shared_blocks():
+    """Claim id -> the claim in whose block it is stated, or that block's label."""
+    return {claim["id"]: claim["block"] for claim in claims() if "block" in claim}
 
 
 def finished_claims():

@@ -275,7 +275,13 @@ def prune(static):
 
 def use_all_cores(app, env):
     """Pages are written side by side. They are read one by one: handing over takes as long."""
-    app.parallel = 1 + (os.cpu_count() or 1)
+    app.parallel = 1 if app.config.only_this_page else 1 + (os.cpu_count() or 1)
+
+
+def write_no_other(app, env):
+    """A page alone is written without those whose contents name it."""
+    if app.config.only_this_page:
+        env.files_to_rebuild.clear()
 
 
 def polish_site(app, exception):
@@ -288,6 +294,8 @@ def polish_site(app, exception):
     pages = [path for path in site.rglob("*.html") if "_static" not in path.parts]
     with ProcessPoolExecutor() as pool:
         icons = set().union(*pool.map(polish_page, set(pages) - {site / "index.html"}))
+    if app.config.only_this_page:
+        return
     subset_icons(site / "_static", icons)
     dark_without_script(site / "_static")
     change_scripts(site / "_static")
@@ -298,6 +306,8 @@ def polish_site(app, exception):
 
 def setup(app):
     """Run after all other extensions have copied their assets."""
+    app.add_config_value("only_this_page", False, "", types=[bool])  # the rest is there already
     app.connect("env-updated", use_all_cores)
+    app.connect("env-check-consistency", write_no_other)
     app.connect("build-finished", polish_site, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

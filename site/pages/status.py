@@ -1,7 +1,7 @@
 """The tables of the `status` page: what each page took to run, what is checked, which versions.
 
-Times are those of the very build: MyST-NB notes them while it executes. Claims and tests come from
-the ledger and the tests' evidence, as on the `claims` page.
+Times are from when the page was executed (see `notebooks.py`). Claims and tests come from the
+ledger and the tests' evidence, as on the `claims` page.
 """
 
 import json

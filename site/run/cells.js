@@ -214,7 +214,7 @@ function markResults() {
 // The cells that must run before this one: all from the first that is stale.
 function needed(place) {
   const able = [...cells.keys()].slice(0, place).filter((n) => !cells[n].lacks.length);
-  const first = able.find(isStale);
+  const first = able.find((n) => isStale(n));
   return first === undefined ? [] : able.filter((n) => n >= first);
 }
 

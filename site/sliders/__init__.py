@@ -45,9 +45,10 @@ class SliderDirective(SphinxDirective):
         text = nodes.Element()
         self.state.nested_parse(self.content, self.content_offset, text)
         up = "../" * self.env.docname.count("/")
-        first, last = (
-            nodes.raw("", markup, format="html") for markup in around(name, self.env.app.outdir, up)
-        )
+        code = "" if "slider" in self.env.temp_data else load_code(self.env.app.outdir, up)
+        self.env.temp_data["slider"] = name  # the page has the code now
+        before, after = around(name, self.env.app.outdir, up)
+        first, last = (nodes.raw("", part, format="html") for part in (code + before, after))
         return [first, *text.children, last]
 
 
@@ -134,15 +135,19 @@ def sentence(look):
     )
 
 
+def load_code(site, up):
+    """What loads the style sheet and the script, once a page."""
+    css, script = publish_code(site)
+    return f'<link rel="stylesheet" href="{up}{css}"><script defer src="{up}{script}"></script>\n'
+
+
 def around(name, site, up):
     """What stands before the words of the directive, and after them: picture, key, sliders, and the
     sentence. `up` leads from the page to the root of the site."""
     spec, text, look = figure(name)
-    css, script = publish_code(site)
     source = publish(site, name, "js", f"dpnSliders.give({json.dumps(name)}, {text});\n")
     title = html.escape(spec.title, quote=True)
     first = (
-        f'<link rel="stylesheet" href="{up}{css}"><script defer src="{up}{script}"></script>\n'
         f'<div class="dpn-slider" role="group" aria-label="{title}" id="slider-{name}"'
         f' data-slider="{name}" data-source="{up}{source}">\n'
     )

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import laplace, norm
 
 import dpnotes as dp
-from dpnotes.chapters import gaussian
+from dpnotes.chapters import gaussian, pure_dp
 
 from .marks import area, at, dots, line
 from .spec import Axis, Control, Panel, Slider, decades, each, figure, say, says, table, ticks
@@ -92,6 +92,64 @@ def gaussian_pair():
 
     scales = (0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
     return pair(Pair("Gaussian", "Noise σ", scales, 2, norm, dp.gaussian_delta, verdict))
+
+
+DIAL_X = Axis("γ", 0, 0.5, ticks(0, 0.1, 0.2, 0.3, 0.4, 0.5))
+DIAL_PANELS = [
+    Panel(
+        DIAL_X,
+        Axis("ε", 0, 6, ticks(0, 1, 2, 3, 4, 5, 6)),
+        [
+            line("fine", "fine_epsilon", color=0, label="ε"),
+            dots(at("gammas", "gamma"), at("epsilons", "gamma"), color=0, size=5.5),
+        ],
+        share=0.5,
+    ),
+    Panel(
+        DIAL_X,
+        Axis("error, percentage points", 0.01, 100, decades(-2, 2), log=True),
+        [
+            line("fine", "fine_error", color=1, label="error of the survey"),
+            dots(at("gammas", "gamma"), at("errors", "gamma"), color=1, size=5.5),
+        ],
+        share=0.5,
+    ),
+]
+
+
+@figure
+def response_dial():
+    """Randomized response from a fair coin to the truth: epsilon and the error of the survey."""
+    gamma = np.array([0.01, 0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45,
+                      0.47, 0.48, 0.49, 0.495])  # fmt: skip
+    fine = np.array(table(np.linspace(0.005, 0.498, 80)))
+
+    def measures(gamma):
+        epsilon = np.log((0.5 + gamma) / (0.5 - gamma))
+        return epsilon, 100 * pure_dp.randomized_response_error(epsilon, 6366)
+
+    (epsilon, error), (fine_epsilon, fine_error) = measures(gamma), measures(fine)
+    return Slider(
+        title="Randomized response from a fair coin to the truth",
+        alt="Two curves against gamma, from 0, a fair coin, to one half, the truth. Epsilon rises "
+        "from 0, slowly and at the end without bound. The error of the survey falls from far above "
+        "ten percentage points to almost nothing.",
+        controls=[Control("gamma", "γ", [f"{g:g}" for g in gamma], 8)],
+        panels=DIAL_PANELS,
+        says="The truth with probability {truth gamma}: ε = {say_epsilon gamma}, and the share of "
+        "6,366 women is off by {say_error gamma} percentage points (standard deviation).",
+        data={
+            "fine": table(fine),
+            "fine_epsilon": table(fine_epsilon),
+            "fine_error": table(fine_error),
+            "gammas": gamma.tolist(),
+            "epsilons": table(epsilon),
+            "errors": table(error),
+            "truth": [f"{0.5 + g:g}" for g in gamma],
+            "say_epsilon": says(epsilon),
+            "say_error": says(error, 2),
+        },
+    )
 
 
 PROFILE_PANELS = [

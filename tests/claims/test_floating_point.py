@@ -196,6 +196,30 @@ def test_a_tie_is_decided_by_more_digits():
     must_fail(kept, 1, 0, chance + 1, True)
 
 
+def _chances(rate):
+    """64 binary digits of the chance of each digit of a geometric variable, by mpmath."""
+    chances = []
+    with mpmath.workdps(60):
+        while rate < 48:
+            x = mpmath.exp(-mpmath.mpf(rate.numerator) / rate.denominator)
+            chances.append(int(x / (1 + x) * 2**64))
+            rate *= 2
+        x = mpmath.exp(-mpmath.mpf(rate.numerator) / rate.denominator)
+    return *chances, int(x * 2**64)
+
+
+@claim("X-exact-noise", of=0, wrong=[-2, 2, 2**64 * 4 // 1000])
+def test_each_coin_turns_at_its_64th_binary_digit(off):
+    # a draw whose words lie one below the chances has every digit, one above none of them
+    for rate in (Fraction(0.1), Fraction(1, 7), Fraction(0.7), Fraction(3), Fraction(1, 1000)):
+        chances = _chances(rate)
+        none = [2**64 - 1] * len(chances)
+        for j in np.flatnonzero(np.array(chances[:-1]) > 9):
+            for word, head in ((chances[j] + off - 1, True), (chances[j] + off + 1, False)):
+                words = [*none[:j], word, *none[j + 1 :]]
+                holds(integer_noise.geometric(rate, 1, Scripted(*words)) == head * 2**j)
+
+
 ALARM = 1e-7
 
 

@@ -220,6 +220,52 @@ def test_from_which_number_of_answers_on_bits_are_better(least):
         holds((bits**2 < whole) == (k > least(epsilon)))
 
 
+@claim(
+    "X-parallel",
+    of=(np.max, lambda one: 2 * np.max(one), np.max),
+    wrong=[
+        (np.mean, lambda one: 2 * np.max(one), np.max),
+        (np.max, np.max, np.max),
+        (np.max, lambda one: 2 * np.max(one), np.mean),
+    ],
+)
+def test_separate_parts_cost_the_largest_epsilon(added, replaced, placed, rng):
+    """Random mechanisms on all datasets of up to four rows, of two kinds in each of two parts."""
+    kept = [(a, b) for a, b in product(range(5), repeat=2)]  # how often each kind is there
+    near = np.array([[abs(a - c) + abs(b - d) for c, d in kept] for a, b in kept])
+    for _ in range(40):
+        spread = np.exp(rng.uniform(-3, 1, (2, 1, 1)))
+        law = [p / p.sum(-1, keepdims=True) for p in np.exp(spread * rng.normal(size=(2, 25, 3)))]
+        apart = [dp.max_divergence(one[:, None], one[None]) for one in law]
+        alone = np.array([loss[near == 1].max() for loss in apart])
+        # all data: one histogram for each part; the loss of independent outputs is the sum
+        loss = apart[0][:, None, :, None] + apart[1][None, :, None, :]
+        steps = near[:, None, :, None] + near[None, :, None, :]
+        rows = np.array([a + b for a, b in kept])
+        rows = rows[:, None] + rows[None, :]
+        same = rows[:, :, None, None] == rows[None, None]
+        at_most(loss[steps == 1], added(alone))
+        equal(loss[steps == 1].max(), added(alone))
+        at_most(loss[(steps == 2) & same], replaced(alone))
+        # parts fixed by places: two rows each, of two kinds
+        pairs = list(product(range(2), repeat=2))
+        moved = np.array([[(a != c) + (b != d) for c, d in pairs] for a, b in pairs])
+        apart = [one[:4, :4] for one in apart]
+        alone = np.array([part[moved == 1].max() for part in apart])
+        loss = apart[0][:, None, :, None] + apart[1][None, :, None, :]
+        steps = moved[:, None, :, None] + moved[None, :, None, :]
+        at_most(loss[steps == 1], placed(alone))
+
+
+@claim("X-parallel")
+def test_a_histogram_attains_twice_the_largest_under_replace():
+    for epsilon in (0.1, 1.0, 3.0):  # one row moves from one part to the other
+        law = np.exp([[0.0, -epsilon], [-epsilon, 0.0]]) / (1 + np.exp(-epsilon))
+        equal(dp.max_divergence(*law), epsilon)
+        both = np.outer(law[0], law[1]).ravel(), np.outer(law[1], law[0]).ravel()
+        equal(dp.max_divergence(*both), 2 * epsilon)
+
+
 @claim("X-private-variance", of=1.0, wrong=[0.9, 1.1])
 def test_a_variance_moves_by_the_squared_range_over_n(factor, rng):
     for n in (2, 3, 5, 20):

@@ -110,3 +110,16 @@ def test_only_losses_add_up():
             other + dp.gaussian(1.0)
         with pytest.raises(TypeError):
             dp.gaussian(1.0) + other
+
+
+def test_a_law_of_a_mechanism_that_does_not_sum_to_one_is_refused(monkeypatch):
+    from dpnotes.accountant import losses
+
+    def forgotten(loss, log_p, *rest, **more):  # the most likely loss counts half
+        return finite_step(loss, log_p - np.log(2) * (log_p == log_p.max()), *rest, **more)
+
+    finite_step = losses.finite_step
+    monkeypatch.setattr(losses, "finite_step", forgotten)
+    for made in (lambda: dp.discrete_gaussian(2.0), lambda: dp.finite([0.3, 0.7], [0.6, 0.4])):
+        with pytest.raises(ValueError, match="probabilities of [pq] must sum to 1"):
+            made()

@@ -48,6 +48,67 @@ def test_a_chapter_ends_with_the_next_step_and_why(name, following):
         assert asked.endswith("?") and asked in text_of(page(following).find(".//article"))
 
 
+PAGES = re.findall(r"file: chapters/([\w-]+)$", (ROOT / "_toc.yml").read_text(), re.M)
+
+
+def references(text):
+    """(label or page, in the order of the text) of all claims and pages that a text refers to."""
+    return re.findall(r"\{(?:prf:ref|doc)\}`(?:[^`]*?<)?([\w.-]+)>?`", text)
+
+
+def homes():
+    """The page and the section of each label."""
+    found = {}
+    for name in PAGES:
+        for section in re.split(r"^(?=##+ )", source(f"chapters/{name}"), flags=re.M):
+            title = section.splitlines()[0].lstrip("# ")
+            for label in re.findall(r":label: (\S+)|\{source\}`([\w.-]+)", section):
+                found[(label[0] or label[1].replace(".", "-").lower())] = name, title
+                found[label[0] or label[1].lower()] = name, title
+    return found
+
+
+def needed(text, home):
+    """The pages that the paragraph "You need" of a page names."""
+    said = re.search(r"\*\*You need\*\*.*?\n\n", text, re.S)
+    named = references(said[0]) if said else []
+    return {home.get(name, (name,))[0] for name in named}
+
+
+def test_you_need_names_every_earlier_page_that_a_page_uses():
+    """What a page refers to in a first reading stands on a page that it names, or that one of
+    those names, or it comes later and is only announced."""
+    home = homes()
+    named = {name: needed(source(f"chapters/{name}"), home) for name in PAGES if name != "api"}
+    for name in [page.split("/")[-1] for page in NUMBERED]:
+        known, added = {name}, {name}
+        while added:
+            added = set().union(*(named.get(page, set()) for page in added)) - known
+            known |= added
+        for section in re.split(r"^(?=##+ )", source(f"chapters/{name}"), flags=re.M):
+            title = section.splitlines()[0].lstrip("# ")
+            if title in course.UNCOUNTED or "A first reading may skip" in section:
+                continue
+            used = {home.get(label, (label,))[0] for label in references(section)}
+            earlier = set(PAGES[: PAGES.index(name)])
+            assert not (used & earlier) - known, (name, title)
+
+
+def test_no_date_asks_for_an_exercise_before_what_it_refers_to():
+    home, shown = homes(), set()
+    for number, date in enumerate(course.plan(), 1):
+        for name, sections in date["show"].items():
+            shown |= {(name, title) for title in [*sections, *date.get("read", ())]}
+        for name in date["show"]:
+            later = {(name, title) for title in headings(name)} - shown
+            exercises = source(f"chapters/{name}").split("{exercise")[1:]
+            for wanted in date["class"]:
+                for exercise in exercises:
+                    title, _, body = exercise.split("```{solution}")[0].partition("\n")
+                    asked = {home.get(label) for label in references(body)}
+                    assert wanted not in title or not asked & later, (number, title)
+
+
 def test_the_map_shows_every_chapter_with_its_minutes_and_needs():
     chapters = page("chapters/intro").xpath(f"//*[{has_class('course-map')}]//li")
     links = [item.find("./p/a").get("href") for item in chapters]
@@ -174,7 +235,7 @@ def test_a_sheet_has_no_marks_of_what_was_read(browser, address):
 
 
 def test_a_reference_shows_its_statement_to_tap_focus_and_hover(tab):
-    links = tab.locator("a.explains[href='#f-3.6'], a.explains[href='#t-laplace']")
+    links = tab.locator("a.explains[href='#t-laplace']")
     link = links.filter(visible=True).last  # others stand in folded proofs
     box = tab.locator(".explanation")
     link.tap()

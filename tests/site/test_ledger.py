@@ -50,6 +50,32 @@ def test_claim_is_stated_sourced_and_tested(claim):
     assert list(problems(claim, read(claim["page"]), marked_claims())) == []
 
 
+STATEMENTS = "theorem|lemma|proposition|corollary"
+# stated one after the other and proved together: the proof follows the last of them
+TOGETHER = set("T-1 T-6 U-kl-tight F-3.18 T-11 T-14 T-16 T-17 T-18 S-0.3 F-3.20".split())
+
+
+def unproved(text):
+    """The titles of statements that no proof follows before the next statement begins; of those
+    that are proved together, before the next section."""
+    for section in re.split(r"^(?=## )", text, flags=re.M):
+        blocks = re.split(rf"^(?=:+\{{prf:(?:{STATEMENTS})\}})", section, flags=re.M)
+        for number, block in enumerate(blocks[1:], 1):
+            tags = set(re.findall(r"\{source\}`([^` ]+)", block))
+            until = "".join(blocks[number:]) if tags & TOGETHER else block
+            if not re.search(r"^:+\{dropdown\} (The p|P)roof", until, re.M):
+                yield block.splitlines()[0]
+
+
+def test_a_proof_follows_each_statement():
+    for name in {claim["page"] for claim in FINISHED}:
+        assert list(unproved(read(name).text)) == [], name
+    block = ":::{prf:lemma} L\nIt holds.\n:::\n"
+    assert list(unproved(f"## A\n{block}{block}:::{{dropdown}} Proof\nSo.\n:::")) == [
+        ":::{prf:lemma} L"
+    ]
+
+
 SAYS = re.compile(r".*\b(?:[Tt]he|[Tt]hese|[Aa]) tests? (?:checks?|compares?|proves?)\b.*")
 
 
@@ -88,6 +114,9 @@ def test_evidence_of_the_build_covers_every_finished_claim():
         records = seen.get(claim["id"], [])
         seen_or_proved = [r for r in records if r.get("instances") or r.get("proved")]
         assert seen_or_proved, claim["id"]
+        assert any(r.get("caught") for r in records), (
+            f"no test of {claim['id']} plants a mistake: give `claim` wrong=[...], or use must_fail"
+        )
         if claim["printed"] in SLIPS:
             texts = [t for r in records for c, t in r.get("slips", []) if c == claim["id"]]
             assert texts, f"{claim['id']} is a slip without a computed counterexample"

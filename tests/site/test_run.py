@@ -280,6 +280,20 @@ def test_a_result_whose_code_has_changed_says_so(first):
     assert "sigma=1.1" in area.input_value() and "old" in "".join(labels(first))
 
 
+def test_a_second_press_runs_one_cell(first, python):
+    """A cell above that has run and is what it was is not run again: it counts its runs."""
+    type_code(first, 1, "import builtins as b; b.runs = getattr(b, 'runs', 0) + 1")
+    type_code(first, 2, "import builtins; builtins.runs")
+    counted = []
+    for _ in range(3):
+        bar(first, 2).locator(".run-note").evaluate("(note) => note.replaceChildren()")
+        press(first, 2, "run")
+        settled(first, 2, "done")
+        counted.append(output(first, 2).locator("pre").inner_text().strip())
+    assert counted == 3 * counted[:1]
+    first.get_by_role("button", name="Restore all").click()
+
+
 def test_a_call_that_begins_says_what_it_asks_for(first, python):
     type_code(first, 2, "")
     first.get_by_label("Code of cell 2").press_sequentially("dp.laplace(")

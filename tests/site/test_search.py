@@ -8,7 +8,8 @@ from machine import ROOT, SITE
 
 QUESTIONS = {
     "pure-dp": "what is epsilon; laplace mechanism; randomized response; sensitivity; histogram;"
-    " publish a mean; group privacy; post-processing; noise to a count; neighbors",
+    " publish a mean; group privacy; post-processing; noise to a count; neighbors;"
+    " parallel composition; linkage attack",
     "approximate-dp": "what delta; choose delta; privacy loss; delta below 1/n; ε and δ",
     "gaussian": "laplace or gaussian; guassian; gaussian mechanism",
     "tail-bounds": "chernoff bound; hoeffding; subgaussian",

@@ -144,6 +144,21 @@ def check_laplace_pair(spec):
     written(in_sentences(spec["data"]["sentence"], "1/b = #"), ends)
 
 
+def check_response_dial(spec):
+    """By the law of one answer: its worst ratio, and the spread of 6,366 of them."""
+    data = spec["data"]
+    for gamma, epsilon, error in (("gammas", "epsilons", "errors"), ("fine",) * 3):
+        epsilon, error = (
+            f"fine_{name}" if gamma == "fine" else name + "s" for name in ("epsilon", "error")
+        )
+        truth = 0.5 + np.array(data[gamma])
+        drawn(data[epsilon], [dp.max_divergence([t, 1 - t], [1 - t, t]) for t in truth])
+        drawn(data[error], 100 * np.sqrt(truth * (1 - truth) / 6366) / (2 * truth - 1))
+    written(data["say_epsilon"], data["epsilons"])
+    written(data["say_error"], data["errors"])
+    written(data["truth"], 0.5 + np.array(data["gammas"]))
+
+
 def check_gaussian_pair(spec):
     check_pair(
         spec,
@@ -273,7 +288,8 @@ def check_erm_accuracy(spec):
 
 PLANTS = {
     "laplace-pair": ("covered", 3, 4, 30), "gaussian-pair": ("delta", 5, 7),
-    "gaussian-profile": ("profile", 9, 20), "composition-race": ("optimal", 4, 21),
+    "response-dial": ("errors", 5), "gaussian-profile": ("profile", 9, 20),
+    "composition-race": ("optimal", 4, 21),
     "amplification": ("after", 3, 11), "renyi-orders": ("classic", 3, 22),
     "contour-nodes": ("heights", 3, 4, 9), "erm-accuracy": ("question", 1, 2, 7),
 }  # fmt: skip
