@@ -1,6 +1,6 @@
 """The claims of the chapter `correlated-noise`: brute force over patterns, batches and outputs."""
 
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 
 import mpmath
 import numpy as np
@@ -189,7 +189,7 @@ def test_no_strategy_is_below_the_nuclear_norm(least, rng):
 def patterns(n, most, apart):
     for size in range(1, most + 1):
         for steps in combinations(range(n), size):
-            if all(b - a >= apart for a, b in zip(steps, steps[1:], strict=False)):
+            if all(b - a >= apart for a, b in pairwise(steps)):
                 yield list(steps)
 
 

@@ -88,7 +88,7 @@ def _heaviest_pattern(overlaps, most, apart):
     n = len(overlaps)
     worth, closed = _own_worth(overlaps, most, apart), 0.0
     bound = _rest(worth, np.zeros(n), apart)[most, 0]
-    patterns = [(-bound, ())]
+    patterns: list[tuple[float, tuple[int, ...]]] = [(-bound, ())]
     for _ in range(min(SEARCHED, WORK // (n * most) + 1)):
         low, pattern = heappop(patterns)
         bound = -low

@@ -118,7 +118,7 @@ def largest_error(strategy: Strategy, decoder: Decoder | None = None) -> float:
     rows, n = strategy.shape
     sums = np.tri(n)
     if decoder is None:
-        upper = np.linalg.qr(strategy, mode="r")
+        upper = np.asarray(np.linalg.qr(strategy, mode="r"))
         pivots = np.abs(upper.diagonal())
         if rows < n or pivots.min() <= ROUNDING * pivots.max():
             raise ValueError("strategy must reach every prefix sum: independent columns are needed")
