@@ -39,7 +39,7 @@ BOOK = (
 HOMEWORK = "tests/site/test_homework.py"
 ROOMS = [  # what these ask does not hang on sentences
     f"tests/site/test_{name}.py"
-    for name in "calculator carry due firefox guards lab licences notebooks run runtime sliders"
+    for name in "calculator carry due edits firefox guards lab licences notebooks run runtime sliders"
     " surroundings".split()
 ]
 TEXTS = (
@@ -263,7 +263,7 @@ def main():
         state = state_of(part)
         changed = changes(part, None if everything else last_green(part), state)
         if not changed:
-            print(f"{part.name}: as in its last green run")
+            print(f"{part.name}: as in its last green run", *filter(None, [part.makes]))
             continue
         print(f"{part.name}: due ({', '.join(changed[:3])}{', ...' * (len(changed) > 3)})")
         anew = ["--anew"] if everything and part.name == "site" else []
