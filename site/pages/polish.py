@@ -40,6 +40,12 @@ root.dataset.mode = kept("mode") || "auto";
 root.dataset.theme = root.dataset.mode != "auto" ? root.dataset.mode
   : matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 """
+SEARCHING = """<p class="search-summary" role="status"></p>
+<script>
+if (/[?&]q=[^&]/.test(location.search))
+  document.querySelector("#search-results p").textContent = "Searching …";
+</script>
+"""
 START = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>Start</title>
 <link rel="icon" href="_static/icon.svg">
@@ -73,9 +79,10 @@ def choose_mode_early(page):
 
 
 def load_search(page):
-    """The search page gets our script (`search.py`)."""
-    if page.select_one("#search-results"):
+    """The search page gets our script (`search.py`), and says at once that it works."""
+    for box in page.select("#search-results"):
         page.head.append(page.new_tag("script", type="module", src="_search/search.js"))
+        box.append(BeautifulSoup(SEARCHING, "html.parser"))
 
 
 def load_scripts_late(page):
