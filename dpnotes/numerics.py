@@ -101,11 +101,11 @@ def _later(module: str, *names: str) -> Iterator[Callable[..., Any]]:
 
 (
     betainc, betainccinv, betaincinv, erf, erfcx, erfinv, expit, gammaln, kl_div, log1p, log_ndtr,
-    log_softmax, logsumexp, ndtr, ndtri, softmax, xlog1py, xlogy,
+    log_softmax, logsumexp, ndtr, ndtri, ndtri_exp, softmax, xlog1py, xlogy,
 ) = _later(
     "scipy.special", "betainc", "betainccinv", "betaincinv", "erf", "erfcx", "erfinv", "expit",
     "gammaln", "kl_div", "log1p", "log_ndtr", "log_softmax", "logsumexp", "ndtr", "ndtri",
-    "softmax", "xlog1py", "xlogy",
+    "ndtri_exp", "softmax", "xlog1py", "xlogy",
 )  # fmt: skip
 cho_factor, cho_solve = _later("scipy.linalg", "cho_factor", "cho_solve")
 

@@ -9,7 +9,8 @@ bound) -> ``line`` (the trapezoid rule, aliases, cut, pinch, lattice) -> ``bands
 runs whose largest loss is in each band) -> ``law`` (a step as a quadrature rule; Gaussian
 noise), ``sampled_gaussian`` (one or many), ``cut`` (a part of one), ``panels``
 (Laplace noise, substitution), ``written`` (finite laws; closed forms and short sums) ->
-``kinds`` (what is known of each kind). ``losses`` makes the steps; ``calibrate`` asks.
+``kinds`` (what is known of each kind). ``losses`` makes the steps; ``attacks`` says what tests of a
+pair find; ``calibrate`` asks for one of the ``targets``.
 
 Proved: aliases, cut, pinch and lattice, how M falls, and cut-off noise. The chapter's error model
 says in four points what is assumed of round-off and quadrature.

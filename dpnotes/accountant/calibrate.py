@@ -12,9 +12,11 @@ from math import exp, inf, log
 
 from ..numerics import optimize
 from ..checks import (
-    BelowOneNumber, Function, NonnegativeNumber, checked, instance, refusal, within,
+    BelowOneNumber, Function, NonnegativeNumber, OpenProbabilityNumber, PositiveNumber, checked,
+    instance,
 )  # fmt: skip
 from .privacy_loss import PrivacyLoss
+from .targets import target_of
 
 NEAR, SAME = 0.02, 1e-13  # tolerances of log x: of the rough root, and of the root
 SLACK = 4e-13, 1e-6  # the least and the largest tolerance of log delta
@@ -25,29 +27,37 @@ WIDEST, END = 45.0, 1e-6  # log x goes so far; and how closely the end of what i
 
 
 @checked
-def calibrate(family: Function, epsilon: NonnegativeNumber, delta: BelowOneNumber) -> float:
-    """The number x at which ``family(x)`` just is (epsilon, delta)-DP.
+def calibrate(
+    family: Function,
+    epsilon: NonnegativeNumber | None = None,
+    delta: BelowOneNumber | None = None,
+    *,
+    tpr: OpenProbabilityNumber | None = None,
+    fpr: OpenProbabilityNumber | None = None,
+    advantage: OpenProbabilityNumber | None = None,
+    mu: PositiveNumber | None = None,
+) -> float:
+    """The number x at which ``family(x)`` just meets one target: ``epsilon`` and ``delta``, or the
+    ``tpr`` of attacks whose rate of false alarms is ``fpr``, or their ``advantage``, or ``mu``.
 
     ``family`` maps a number x > 0 to a PrivacyLoss and is monotone; it may refuse an x by a
     ValueError. Whether more of x costs less (noise) or more (a rate, steps) is seen from two of its
-    losses. delta = 0 is for losses that are bounded, as that of Laplace noise is.
+    losses. delta = 0 is for losses that are bounded, as that of Laplace noise is. A target ``mu``
+    is for the upper end of ``family(x).mu()``.
 
-    The answer meets the target. To 1e-12, or to the width of the interval of delta, it is the
-    smallest such x of noise (``lambda s: gaussian(sigma=s)``), and the largest of a rate
-    (``lambda r: subsample(gaussian(1.0), r).compose(1000)``). It is a whole number, an int, if the
-    family refuses fractions (``lambda k: gaussian(9.0).compose(k)``; at delta = 0 ten steps of 0.1
-    meet epsilon = 1, as if sums had no round-off). If no x just meets the
+    The answer meets the target. To 1e-12, or to the width of the interval of delta (1e-6 for
+    ``mu``), it is the smallest such x of noise (``lambda s: gaussian(sigma=s)``), and the largest
+    of a rate (``lambda r: subsample(gaussian(1.0), r).compose(1000)``). It is a whole number, an
+    int, if the family refuses fractions (``lambda k: gaussian(9.0).compose(k)``; at delta = 0 ten
+    steps of 0.1 meet epsilon = 1, as if sums had no round-off). If no x just meets the
     target, a ValueError says how far the search went, and what the family refused there.
 
     >>> round(dp.calibrate(lambda s: dp.gaussian(sigma=s), epsilon=1.0, delta=1e-6), 4)
     4.2247
+    >>> round(dp.calibrate(lambda s: dp.gaussian(sigma=s), tpr=0.03, fpr=0.01), 4)
+    2.2444
     """
-    within("epsilon", epsilon, 0.0, 1e9)
-    if not epsilon and not delta:
-        raise refusal("epsilon", epsilon, "above 0 if delta is 0")
-    search = _Search(family, epsilon, delta)
-    if not delta and search.interval(search.start)[0] == inf:
-        raise refusal("delta", delta, "above 0 where losses are not bounded")
+    search = _Search(family, target_of(epsilon, delta, tpr, fpr, advantage, mu))
     return search.place(_root_near(search))
 
 
@@ -58,8 +68,8 @@ class _Refused(Exception):
 class _Search:
     """A family and a target, asked at t: log x if more of x costs less, else -log x."""
 
-    def __init__(self, family, epsilon, delta):
-        self.family, self.epsilon, self.delta = family, epsilon, delta
+    def __init__(self, family, target):
+        self.family, self.target = family, target
         self.member, self.interval = lru_cache(2)(self._member), cache(self._interval)
         self.start = x = next(filter(self.serves, _powers()), None) or family(1)  # says why not
         cost = _cost(self.member(x))
@@ -68,7 +78,7 @@ class _Search:
         self.whole = x >= 1 and self.serves(x + 1) and not self.serves(x + 0.5)
         for _ in range(30):  # where nearly all is lost, the saddle point is slow
             farther = self.start * 4.0**self.way
-            if not LOST * (1 + epsilon) < cost[0] < inf or not self.serves(farther):
+            if not LOST * (1 + target.epsilon) < cost[0] < inf or not self.serves(farther):
                 break
             self.start, cost = farther, _cost(self.member(farther))
 
@@ -90,21 +100,20 @@ class _Search:
         return round(x) if self.whole else x
 
     def _interval(self, x):
-        """What is bounded by the target: delta, or at delta = 0 the largest loss."""
-        if self.delta:
-            return self.member(x).delta_interval(self.epsilon)
-        most = self.member(x).epsilon(0.0) * (1 - ADDED * self.whole)
-        return most, most
+        """What is bounded by the target, where sums of whole numbers have no round-off."""
+        low, high = self.target.bound(self.member(x))
+        most = 1 - ADDED * (self.whole and self.target.adds)
+        return low * most, high * most
 
     def rough(self, t):
         """About the logarithm of what is bounded over its target."""
-        if not self.delta:
+        if self.target.adds:
             return self.met(t)[0]
-        return max(self.member(self.place(t))._roughly(self.epsilon), -FAR) - log(self.delta)
+        return max(self.target.rough(self.member(self.place(t))), -FAR)
 
     def met(self, t):
         """The same by the upper end of the interval; and half of its width, between bounds."""
-        (low, high), target = self.interval(self.place(t)), self.delta or self.epsilon
+        (low, high), target = self.interval(self.place(t)), self.target.most
         share = (log(high) if high > 0 else -FAR) - log(target)
         share = max(share, LEAST) if high > target else min(share, 0.0)  # logarithms are rounded
         most = SLACK[0] if self.whole else SLACK[1]
@@ -183,4 +192,6 @@ def _none_just_meets(search, end):
         search.member(search.place(end + way * (log(2) if search.whole else 2 * END)))
     except _Refused as refused:
         words += f", and beyond that family refuses: {refused}"
-    return ValueError(f"family must have an x that just meets the target: {words}")
+    error = ValueError(f"family must have an x that just meets the target: {words}")
+    vars(error)["end"] = search.place(end)
+    return error

@@ -105,7 +105,8 @@ def substituted_gaussian(step, rate):
 
 
 def _served_sigma(step):
-    return within("sigma of loss", 1 / step.mu, 0.01 * (1 - 1e-12), 1e4 * (1 + 1e-12))
+    within("sigma of loss", float(f"{1 / step.mu:.12g}"), 0.01, 1e4)  # as it was typed
+    return 1 / step.mu
 
 
 def _sampled_again(step, rate):

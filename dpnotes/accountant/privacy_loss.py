@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from copy import copy
 from functools import cached_property
-from math import sqrt
 from typing import Self, overload
 
 import numpy as np
 
 from ..checks import (
-    Array, ArrayLike, Count, Nonnegative, Order, Probability, checked, refusal, within,
+    Array, ArrayLike, Count, Nonnegative, OpenProbabilityNumber, Order, Probability, checked,
+    refusal, within,
 )  # fmt: skip
-from ..numerics import ndtri
+from .attacks import FLOOR, least_error, most_power, mu_interval
 from .direction import Direction
-from .law import EPS, Gaussian, Step
+from .law import Gaussian, Step
 from .written import Finite
 
 MOST_ROUNDS, MOST_ORDER = 10**12, 1e12
 NOTHING = Finite((0.0,), (0.0,))
-GRID, ROUNDS = np.linspace(0, 1, 9), 26  # each grid lies between the neighbours of the last peak
 
 
 class PrivacyLoss:
@@ -195,11 +194,56 @@ class PrivacyLoss:
         """The least type-II error of any test of level alpha between the two laws, 0 <= alpha <= 1
         (the trade-off function of Dong, Roth and Su 2022), in the worse of the two directions:
         min of T(p, q) and T(q, p) at each alpha, which need not be convex where they cross."""
+        return np.min(self._both_ways(least_error, alpha), axis=0)
+
+    @overload
+    def tpr(self, fpr: float) -> float: ...
+
+    @overload
+    def tpr(self, fpr: ArrayLike) -> Array: ...
+
+    @checked
+    def tpr(self, fpr: Probability) -> float | Array:
+        """The largest true positive rate of any membership attack whose false positive rate is fpr,
+        0 <= fpr <= 1: 1 - ``tradeoff(fpr)``, rounded up, in the worse of the two directions.
+
+        An upper bound, right to about 1e-13, and to more digits where it is small (X-attack-rates).
+
+        >>> round(dp.gaussian(sigma=2.0).tpr(fpr=0.01), 4)
+        0.0339
+        """
+        return np.max(self._both_ways(most_power, fpr), axis=0)
+
+    def advantage(self) -> float:
+        """The largest TPR - FPR of any membership attack, ``delta(0)``: also the total variation
+        distance of the two laws. An upper bound (X-attack-rates).
+
+        >>> round(dp.gaussian(sigma=2.0).advantage(), 4)
+        0.1974
+        """
+        return self.delta(0.0)
+
+    @checked
+    def mu(self, delta: OpenProbabilityNumber = FLOOR) -> tuple[float, float]:
+        """(low, high): the least and the greatest mu at which Gaussian noise N(mu, 1) against
+        N(0, 1) has the delta of this run, over all epsilon >= 0 where that is at least ``delta``.
+
+        Rounded outward. No attack on the run has a TPR above that of Gaussian noise with mu =
+        ``high``, plus ``delta``; and low is what no smaller mu can be (X-regret). (0, 0) if
+        delta(0) <= ``delta``; high is infinite where nearly all is lost.
+
+        >>> low, high = dp.laplace(scale=2.0).compose(20).mu(delta=1e-6)
+        >>> round(low, 3), round(high, 3)
+        (1.985, 2.035)
+        """
+        return mu_interval(self, delta)
+
+    def _both_ways(self, answer, levels):
+        """What both directions answer to an array of levels, each in its shape."""
         ways = [copy(way) for way in self._directions]
         with np.errstate(all="ignore"):
             pairs = zip(ways, ways[::-1], strict=True)
-            errors = [least_error(*pair, alpha.ravel()) for pair in pairs]
-        return np.min(errors, axis=0).reshape(alpha.shape)
+            return [answer(*pair, levels.ravel()).reshape(levels.shape) for pair in pairs]
 
     def __reduce__(self):
         return PrivacyLoss, (self._given,)
@@ -222,48 +266,3 @@ def _merged(parts):
     if squares:
         counts[Gaussian(squares**0.5)] = 1
     return tuple(counts.items()) or ((NOTHING, 1),)
-
-
-def least_error(first, second, alpha):
-    """Of tests of the null hypothesis q, where ``first`` is p against q: the trade-off function.
-
-    A test of level a for q has power at most e^s a + delta(s) under p, for every real s. So its
-    type-II error is at least 1 - delta(s) - e^s a, and the largest of these bounds is attained
-    (U-privacy-profile). For s < 0 the curve of the other direction says delta(s). The bound is
-    concave in e^s: it has one peak, around which a grid gets ever finer. Lower ends of 1 - delta
-    make each value a lower bound. Where delta is sharp it is right to about 1e-13."""
-    errors = np.where(alpha == 0, 1 - first.infinite, 0.0)
-    asked = np.flatnonzero((alpha > 0) & (alpha < 1) & (first.infinite < 1))
-    if not len(asked):
-        return errors
-    alpha = alpha[asked, None]
-    # a first guess of the peak: the quantile of the loss, as if it were normal under q
-    spread = sqrt(sum(k * step.spread() ** 2 for step, k in second.parts))
-    mean = -sum(k * step.mean() for step, k in second.parts)
-    middle, width = mean - spread * ndtri(alpha), max(spread, abs(mean), 1e-12)
-    low, high, best = middle - width, middle + width, np.zeros((len(alpha), 1))
-    for _ in range(ROUNDS):
-        places = low + (high - low) * GRID
-        heights = np.nan_to_num(_heights(first, second, places, alpha), nan=-np.inf)
-        at = heights.argmax(axis=1)[:, None]
-        best = np.maximum(best, np.take_along_axis(heights, at, 1))
-        if np.all(np.ptp(heights, axis=1) <= EPS / 16):  # the top is flat
-            break
-        wide = 2 * (high - low)
-        low = np.where(at == 0, low - wide, np.take_along_axis(places, np.maximum(at - 1, 0), 1))
-        after = np.take_along_axis(places, np.minimum(at + 1, len(GRID) - 1), 1)
-        high = np.where(at == len(GRID) - 1, high + wide, after)
-    errors[asked] = np.clip(best, 0.0, 1 - alpha)[:, 0]
-    return errors
-
-
-def _heights(first, second, places, alpha):
-    """1 - delta(s) - e^s alpha, from below, for places s and levels."""
-    s, missed = places.ravel(), np.empty(places.size)
-    right = s >= 0
-    missed[right] = first.complement(s[right])
-    missed[~right] = second.complement(-s[~right])
-    missed, size = missed.reshape(places.shape), np.exp(np.minimum(np.abs(places), 700.0))
-    rises = missed - size * alpha * (1 + 8 * EPS)
-    falls = (missed - alpha * (1 + 8 * EPS)) / size * (1 - 4 * EPS)
-    return np.where(places >= 0, rises, falls)

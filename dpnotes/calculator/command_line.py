@@ -7,6 +7,7 @@ Bad input is one line on stderr that names the argument, and exit code 2.
 import argparse
 import json
 import os
+import re
 import sys
 import textwrap
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 from .. import __version__
 from .questions import answers
 from .runs import ASKED, MECHANISMS
+from .typed import number
 
 MEANS = {"batch": "rate", "epochs": "steps"}  # what --batch and --epochs stand for
 RUN = "dpnotes" if Path(sys.argv[0]).stem == "dpnotes" else "python -m dpnotes"  # as it was called
@@ -55,7 +57,7 @@ words
   --then      another mechanism after the first: ... --sigma 4 --steps 10 --then --scale 20 ...
               The question is about the first one.
 
-Numbers may be written as 0.001, 1e-3 or 1/1000. Everything is in natural logarithms.
+Numbers may be written as 0.001, 1e-3, 10^-3, 1/1000 or 0.1%. Everything is in natural logarithms.
 """
 
 
@@ -68,12 +70,11 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _number(text):
-    """1e-5, 0.01 or 256/60000."""
+    """1e-5, 0.01, 256/60000 or 1%."""
     try:
-        top, _, bottom = text.partition("/")
-        return float(top) / float(bottom) if bottom else float(top)
-    except (ValueError, ZeroDivisionError):
-        raise argparse.ArgumentTypeError(f"needs a number or a fraction, got {text!r}") from None
+        return number("it", text.strip())
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _parser():
@@ -134,7 +135,10 @@ def read(arguments):
     parser = _parser()
     groups: list[list[str]] = [[]]
     for word in arguments:
-        groups.append([]) if word == "--then" else groups[-1].append(word)
+        if word == "--then":
+            groups.append([])
+        else:  # argparse takes -1e-5 for an option, unless there is a space in it
+            groups[-1].append(f" {word}" if re.match(r"-[\d.]", word) else word)
     first = parser.parse_args(groups[0])
     parts, target = [_part(first, parser, first.question)], vars(first)
     for group in groups[1:]:
@@ -156,14 +160,14 @@ def report(answer):
     lines = [f"{answer['name']} {equals} {answer['shown']}"]
     between = f"between {answer['shown_low']} and {answer['shown_high']}"
     if answer["shown"] == "infinite":
-        lines[0] += f"   (no finite epsilon holds at delta = {answer['delta']:.6g})"
+        lines[0] += f"   (no finite epsilon holds at delta = {answer['shown_delta']})"
     elif itself:
         lines[0] += f"   ({between})"
     else:
         lines.append(f"epsilon then is {between}")
     said = [row for row in answer["rows"] if row["epsilon"] is not None]
     title = "epsilon by each theorem," if said else "no theorem gives a finite epsilon"
-    lines += ["", f"{title} at delta = {answer['delta']:.6g}", *([""] if said else [])]
+    lines += ["", f"{title} at delta = {answer['shown_delta']}", *([""] if said else [])]
     for row in sorted(said, key=lambda row: (row["kind"] == "approximation", row["epsilon"])):
         kind = "   an approximation, not a bound" if row["kind"] == "approximation" else ""
         lines.append(f"  {row['shown']:>10}  {row['name']:<30} {row['claim']}, {row['page']}{kind}")

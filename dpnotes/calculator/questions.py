@@ -10,23 +10,24 @@ it; the numbers come from ``accountant`` and the rows of ``theorems``. A query i
 parameter of its mechanism. ``runs.MECHANISMS`` lists the mechanisms and their parameters;
 approximate has a delta too. rate and steps are 1 unless said. With `rows`, the number of people, a
 part may have a `batch` (its mean size) in place of rate and `epochs` in place of steps. delta is 0
-unless said where every step is pure. Noise is that for sensitivity 1.
+unless said where every step is pure. Noise is that for sensitivity 1. A number may be a text, as
+people type it: "256/60000" (``typed``).
 """
 
-from dataclasses import replace
 from math import ceil, floor, isfinite
 
 import numpy as np
 
-from ..accountant import calibrate
 from ..chapters.renyi_dp import ORDERS, rdp_to_dp_improved
 from ..checks import (
     below_one, choice, count, nonnegative, open_probability, positive, probability, scalar,
     within,
 )  # fmt: skip
 from .runs import MECHANISMS, Part, epsilon_interval, total
+from .targets import calibrate_part, field_of, name_of, shown_answer
 from .theorems import table
-from .wording import call, digits, warnings
+from .typed import Typed, number
+from .wording import as_typed, call, digits, replaced, warnings
 
 QUESTIONS = ("epsilon", "delta", "noise", "steps", "rate")
 SHARP = 1e-6  # above this relative width an answer is an upper end and not the number
@@ -44,12 +45,13 @@ def answer(query):
     epsilon, delta, warnings, call. ValueError names what is wrong.
     """
     question = choice("question", query.get("question", "epsilon"), QUESTIONS)
-    people = None if query.get("rows") is None else count("rows", query["rows"])
+    people = query.get("rows")
+    people = None if people is None else count("rows", number("rows", people))
     given = [_with_rate(part, people) for part in _parts(query)]
     parts = [_part(part, question, first=n == 0) for n, part in enumerate(given)]
     epsilon, delta = _target(query, question, parts)
     if question in ("noise", "steps", "rate"):
-        parts[0] = _calibrate_part(question, parts, epsilon, delta)
+        parts[0] = calibrate_part(question, parts, epsilon, delta)
     if question == "delta":
         low, high = total(parts).delta_interval(epsilon)
         delta, spent = high, epsilon
@@ -57,20 +59,21 @@ def answer(query):
         low, high = epsilon_interval(tuple(parts), delta)
         spent = high
     sharp = _is_sharp(low, high)
-    answer = high if question in ("epsilon", "delta") else getattr(parts[0], _field(question))
+    answer = high if question in ("epsilon", "delta") else getattr(parts[0], field_of(question))
     return {
         "question": question,
         "parts": [_as_query(part) for part in parts],
         "answer": _number(answer),
-        "name": _name(question, parts[0]),
+        "name": name_of(question, parts[0]),
         "low": _number(low),
         "high": _number(high),
         "sharp": sharp,
-        "shown": digits(answer, 10, _rounding(question, parts[0]) if sharp else ceil),
+        "shown": shown_answer(question, parts, answer, epsilon, delta),
         "shown_low": digits(low, 13, floor),
         "shown_high": digits(high, 13, ceil),
         "epsilon": _number(spent),
-        "delta": delta,
+        "delta": float(delta),
+        "shown_delta": digits(delta, 10, ceil) if question == "delta" else as_typed(delta),
         "warnings": _say_batches(given) + warnings(parts, spent, delta, people),
         "call": call(question, parts, epsilon, delta),
     }
@@ -79,10 +82,13 @@ def answer(query):
 def rows(query):
     """Every theorem's epsilon for {"parts": ..., "delta": ...}: rows of ``theorems.table``.
 
-    The first row is called exact only where its interval is sharp.
+    The first row is called exact only where its interval is sharp. With "epsilon", which is known
+    to hold at this delta, it is not above this.
     """
     parts = [_part(given, "epsilon", first=False) for given in _parts(query)]
-    theorems = table(parts, query["delta"])
+    theorems, known = table(parts, query["delta"]), query.get("epsilon")
+    if known is not None and theorems[0]["epsilon"] is not None:
+        theorems[0]["epsilon"] = min(theorems[0]["epsilon"], known)
     if not _is_sharp(*epsilon_interval(tuple(parts), query["delta"])):
         theorems[0] |= {"name": "the whole law, at most", "kind": "bound"}
     return [{**row, "shown": _digits_of(row)} for row in theorems]
@@ -93,10 +99,18 @@ def _is_sharp(low, high):
     return low == high or high - low <= SHARP * high
 
 
+def substitution(query):
+    """A sentence on {"parts": ..., "epsilon": ..., "delta": ...}: what if a person is replaced? It
+    is empty where that is not computed."""
+    parts = [_part(given, "epsilon", first=False) for given in _parts(query)]
+    return replaced(parts, query["epsilon"] or 0.0, query["delta"])
+
+
 def answers(query):
     """The answer, and under "rows" what every theorem says of the same run."""
     exact = answer(query)
-    return {**exact, "rows": rows(exact)}
+    more = [text for text in [substitution(exact)] if text]
+    return {**exact, "rows": rows(exact), "warnings": exact["warnings"] + more}
 
 
 def curve(query):
@@ -124,7 +138,9 @@ def _with_rate(given, people):
 
     An epoch is as many batches as it takes to hold everybody once.
     """
-    given = dict(given)
+    given = {name: number(name, value) for name, value in given.items() if name != "mechanism"} | {
+        "mechanism": given.get("mechanism", "gaussian")
+    }
     for name, instead in (("batch", "rate"), ("epochs", "steps")):
         if given.get(name) is None:
             continue
@@ -133,7 +149,9 @@ def _with_rate(given, people):
         if given.get(instead) is not None:
             raise ValueError(f"{name} must not be given together with {instead}")
     if given.get("batch") is not None:
-        given["rate"] = within("batch", scalar("batch", given["batch"]), 1, people) / people
+        batch = within("batch", scalar("batch", given["batch"]), 1, people)
+        text = repr(given["batch"]) if isinstance(given["batch"], Typed) else f"{batch:.17g}"
+        given["rate"] = Typed(batch / people, f"{text}/{people}")
     if given.get("epochs") is not None:
         epochs, rate = given["epochs"], given.get("rate")
         if rate is None:
@@ -156,15 +174,15 @@ def _say_batches(parts):
 
 def _target(query, question, parts):
     """(epsilon, delta), checked where the question needs them."""
-    epsilon, delta = query.get("epsilon"), query.get("delta")
+    epsilon, delta = (number(name, query.get(name)) for name in ("epsilon", "delta"))
     if question != "epsilon":
-        epsilon = nonnegative("epsilon", scalar("epsilon", _require("epsilon", epsilon)))
+        nonnegative("epsilon", scalar("epsilon", _require("epsilon", epsilon)))
     if question != "delta":
         pure = not any(part.needs_delta() or part.leak for part in parts)
         delta = scalar("delta", _require("delta", 0.0 if delta is None and pure else delta))
         check = below_one if pure else open_probability
         try:
-            delta = (probability if question == "epsilon" else check)("delta", delta)
+            (probability if question == "epsilon" else check)("delta", delta)
         except ValueError as error:
             error.args = (f"{error}: {AT_THE_ENDS[delta]}" if delta in AT_THE_ENDS else f"{error}",)
             raise
@@ -191,47 +209,6 @@ def _part(given, question, first):
     )
 
 
-def _calibrate_part(question, parts, epsilon, delta):
-    """The first part, with the noise, the steps or the rate that just meets the target."""
-    first, rest = parts[0], [part.run() for part in parts[1:]]
-
-    def family(x):
-        return sum(rest, replace(first, **{_field(question): x}).run())
-
-    whole = family(1.0)  # refuses what is wrong with the other numbers
-    try:
-        least = calibrate(family, epsilon, delta)
-    except ValueError as error:
-        if question == "rate" and whole.delta(epsilon) <= delta:
-            return replace(first, rate=1.0)
-        name, why = _name(question, first), str(error).rpartition("target: ")[2]
-        raise ValueError(
-            f"{name} must have a value that just meets epsilon = {epsilon!r}, delta = {delta!r},"
-            f" but none does: {why}"
-        ) from None
-    return replace(first, **{_field(question): least})
-
-
-def _field(question):
-    """What is asked, as a field of the first part."""
-    return "parameter" if question == "noise" else question
-
-
-def _name(question, part):
-    """What is asked, in a word: the noise of a mechanism without noise is each step's epsilon."""
-    name = part.known.parameter if question == "noise" else question
-    return "each" if question == "noise" and name == "epsilon" else name
-
-
-def _rounding(question, part):
-    """Calibrated numbers are rounded so that they still meet the target."""
-    if question in ("steps", "rate"):
-        return floor
-    if question == "noise":
-        return ceil if part.known.is_noise() else floor
-    return round
-
-
 def _as_query(part):
     """A part as the query has it."""
     query = {"mechanism": part.mechanism, part.known.parameter: part.parameter}
@@ -246,7 +223,7 @@ def _number(value):
 
 
 def _digits_of(row):
-    """A bound is rounded up, so that it stays one."""
+    """What is proved is rounded up, so that it stays proved."""
     if row["epsilon"] is None:
         return "–"
-    return digits(row["epsilon"], 5, ceil if row["kind"] == "bound" else round)
+    return digits(row["epsilon"], 5, round if row["kind"] == "approximation" else ceil)

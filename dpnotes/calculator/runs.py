@@ -8,7 +8,8 @@ from .. import mechanisms
 from ..accountant import PrivacyLoss, discrete_gaussian, discrete_laplace, finite, gaussian
 from ..accountant import laplace, randomized_response, subsample
 from ..chapters.composition import dominating_pair
-from ..checks import count, positive, probability, scalar
+from ..checks import count, positive, probability, scalar, within
+from .typed import Typed, number
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Mechanism:
     question: str | None = None
     asks: str = ""
     whole: bool = False  # its noise is a whole number, drawn exactly
+    sampled: tuple[float, float] | None = None  # the range of the parameter where the rate is < 1
 
     def is_noise(self):
         """Its parameter is the size of a noise: more is more private."""
@@ -45,6 +47,7 @@ MECHANISMS = {
         gaussian, mechanisms.gaussian_mechanism, "T-def-gaussian",
         "dp.gaussian(sigma={})", form="Gaussian noise",
         question="sigma", asks='the least Gaussian noise (pages "gaussian" and "accounting")',
+        sampled=(0.01, 1e4),
     ),
     "laplace": Mechanism(
         "scale", "scale",
@@ -101,13 +104,15 @@ class Part:
     def __post_init__(self):
         name = self.known.parameter
         checked = {
-            "parameter": float(positive(name, scalar(name, self.parameter))),
-            "rate": float(positive("rate", probability("rate", scalar("rate", self.rate)))),
-            "steps": count("steps", self.steps),
-            "leak": float(probability("leak", scalar("leak", self.leak))),
+            "parameter": _kept(name, self.parameter, positive),
+            "rate": _kept("rate", self.rate, probability, positive),
+            "steps": count("steps", number("steps", self.steps)),
+            "leak": _kept("leak", self.leak, probability),
         }
         for field, value in checked.items():
             object.__setattr__(self, field, value)
+        if self.rate < 1 and self.known.sampled:
+            within(name, self.parameter, *self.known.sampled)
 
     @property
     def known(self):
@@ -141,6 +146,14 @@ class Part:
         return self.known.epsilon(self.parameter)
 
 
+def _kept(name, value, *checks):
+    """A number that passes the checks: as a float, or as it was typed."""
+    value = scalar(name, number(name, value))
+    for check in checks:
+        check(name, value)
+    return value if isinstance(value, Typed) else float(value)
+
+
 def total(parts):
     """The loss of all parts together."""
     return sum((part.run() for part in parts[1:]), parts[0].run())
@@ -148,5 +161,12 @@ def total(parts):
 
 @lru_cache(maxsize=8)  # an answer and its rows ask for the same one
 def epsilon_interval(parts: tuple[Part, ...], delta: float) -> tuple[float, float]:
-    """(low, high) around the epsilon of all parts together."""
-    return total(parts).epsilon_interval(delta)
+    """(low, high) around the epsilon of all parts together.
+
+    Steps that are pure never lose more than the sum of their epsilons (T-10), to the last digit.
+    """
+    low, high = total(parts).epsilon_interval(delta)
+    if not any(part.needs_delta() or part.leak for part in parts):
+        added = sum(part.steps * part.epsilon(0.0) for part in parts)
+        high = min(high, max(added, low))
+    return low, high

@@ -2,6 +2,9 @@
 
 from math import ceil, exp, floor, inf, isfinite, log10
 
+from ..chapters.in_practice import sampled_substitution
+from .typed import Typed
+
 LARGE_EPSILON = 10.0
 MARGIN = 100  # delta is well below 1/n if it is at most 1/(MARGIN n)
 
@@ -22,14 +25,22 @@ def digits(value, places=5, rounding=round):
     return f"{whole * 10.0**-shift:.{places}g}"
 
 
+def as_typed(value):
+    """A number as it was typed; one that was computed, to six digits, as one writes it: 1e-5."""
+    text = repr(value) if isinstance(value, Typed) else f"{value:.6g}"
+    return text.replace("e-0", "e-").replace("e+0", "e+")
+
+
+CLOSE = 1.01  # what lies between ends farther apart is not said
+
 REMARKS = {
     "delta": "Choose δ well below one over the number of people: at δ = 1/n a mechanism may publish"
     " one person's row in full.",
     "poisson": "The rate is that of Poisson sampling: everyone takes part in each step"
     " independently, in secret. For batches that are shuffled or have a fixed size these numbers"
     " are not proved.",
-    "adjacency": "Neighbours are add/remove: one person more or less. If a person may be replaced"
-    " by another, ε is about twice as large or more.",
+    "adjacency": "Neighbours are add/remove: one person more or less. To replace a person is to"
+    " remove one and to add another: for that the run is (2ε, (1 + e^ε) δ)-DP, or better.",
     "sensitivity": "Neighbours are those under which the query has sensitivity 1. A sum of vectors"
     " of length at most 1 moves by 1 if a person is added or removed, by 2 if one is replaced"
     " (then halve the noise you enter).",
@@ -64,6 +75,30 @@ def warnings(parts, epsilon, delta, people=None):
         "float": any(part.known.is_noise() and not part.known.whole for part in parts),
     }
     return texts + [text for name, text in REMARKS.items() if applies[name]]
+
+
+def replaced(parts, epsilon, delta):
+    """A sentence: epsilon if a person may be replaced by another, for sampled Gaussian steps; else
+    nothing (X-poisson-substitution)."""
+    if not all(part.mechanism == "gaussian" and part.rate < 1 for part in parts):
+        return ""
+    try:
+        pairs = [sampled_substitution(part.parameter, part.rate) for part in parts]
+        ends = [
+            [pair[end].compose(part.steps) for pair, part in zip(pairs, parts, strict=True)]
+            for end in (0, 1)
+        ]
+        least, most = (sum(losses[1:], losses[0]).epsilon(delta) for losses in ends)
+    except ValueError as error:
+        if not hasattr(error, "refused"):
+            raise
+        return ""  # outside of what is served
+    if not 0 < epsilon < inf or not most <= CLOSE * least:
+        return ""
+    return (
+        f"If a person may be replaced by another, ε is at most {digits(most, 3, ceil)} at the same"
+        f" δ, about {digits(most / epsilon, 3)} times as much."
+    )
 
 
 def call(question, parts, epsilon, delta):

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..numerics import erfinv, ndtr, ndtri
+from ..numerics import ndtr
+from ..accountant.attacks import mu_of, tail_sigma
 from ..accountant.kinds import gaussian_log_delta
 from ..checks import (
     Array, Nonnegative, OpenProbability, Positive, PositiveProbability, Real, checked, refusal,
 )  # fmt: skip
 
 CLASSICAL_LIMIT = 2 * np.log(2.5)  # the largest epsilon for which the page proves F-3.22
-_HALF_LOG_TWO_PI = 0.5 * np.log(2 * np.pi)
 
 
 @checked
@@ -54,25 +54,10 @@ def gaussian_sigma(
 ) -> float | Array:
     """The least sigma that is (epsilon, delta)-DP, to rounding; epsilon >= 0, 0 < delta < 1.
 
-    Newton on ln delta against ln mu, whose slope is mu phi(t)/delta, from the larger of two lower
-    bounds on mu: the tail's (`sigma_tail`) and that of epsilon = 0.
-
     >>> round(dp.gaussian_sigma(epsilon=1.0, delta=1e-6), 4)
     4.2247
     """
-    epsilon, delta = np.broadcast_arrays(epsilon, delta)
-    at_zero = 2 * np.sqrt(2) * erfinv(delta)
-    mu = np.maximum(at_zero, 1 / _least_sigma(-ndtri(delta), np.maximum(epsilon, 1e-300)))
-    for _ in range(60):
-        log_delta = gaussian_log_delta(mu, epsilon)
-        t = epsilon / mu - mu / 2
-        slope = np.exp(np.log(mu) - t * t / 2 - _HALF_LOG_TWO_PI - log_delta)
-        step = np.exp(np.clip((np.log(delta) - log_delta) / slope, -1, 1))
-        mu = mu * step
-        if (np.abs(step - 1) < 1e-14).all():
-            break
-    mu = np.where(epsilon == 0, at_zero, mu)
-    return sensitivity / mu
+    return sensitivity / mu_of(epsilon, delta)
 
 
 @checked
@@ -84,7 +69,7 @@ def sigma_tail(
     >>> round(gaussian.sigma_tail(epsilon=1.0, delta=1e-5), 4)
     4.3791
     """
-    return sensitivity * _least_sigma(-ndtri(delta), epsilon)
+    return sensitivity * tail_sigma(epsilon, delta)
 
 
 @checked
@@ -102,12 +87,6 @@ def sigma_classical(
     if (epsilon > CLASSICAL_LIMIT).any():
         raise refusal("epsilon", epsilon, f"at most 2 ln(5/2) = {CLASSICAL_LIMIT:.4f}...")
     return sensitivity * (np.sqrt(2 * (np.log(1.25) - np.log(delta))) / epsilon)
-
-
-def _least_sigma(t, epsilon):
-    """The least sigma with epsilon sigma - 1/(2 sigma) >= t, any real t, without cancellation."""
-    root = np.hypot(t, np.sqrt(2 * epsilon))
-    return np.where(t > 0, (t + root) / (2 * epsilon), 1 / np.where(t > 0, 1.0, root - t))
 
 
 def _mu(sigma, sensitivity):

@@ -9,7 +9,6 @@ of the usual runs when the site is built, all others from the Python of the page
 import html
 import json
 import shutil
-from fractions import Fraction
 from pathlib import Path
 from urllib.parse import parse_qsl
 
@@ -18,9 +17,10 @@ from sphinx.util.docutils import SphinxDirective
 
 from dpnotes import calculator
 from dpnotes.calculator.runs import MECHANISMS
-from surroundings import copy_scripts
 
 HERE = Path(__file__).resolve().parent
+SCRIPTS = "../sliders/draw.js numbers.js chart.js answer.js form.js calculator.js".split()
+SECTIONS = ("rows", "curve", "substitution")  # what is shown of a run, as in answer.js
 USUAL = {  # an address of the form, as the form writes it: what people call this run
     "?question=epsilon&mechanism=gaussian&noise=1.1&rate=256/60000&steps=14100&delta=1e-5":
         "a network trained for sixty epochs on 60,000 images",
@@ -38,7 +38,7 @@ USUAL = {  # an address of the form, as the form writes it: what people call thi
 def query_of(address):
     """The query that the form makes of its address."""
     given = dict(parse_qsl(address.removeprefix("?")))
-    numbers = {name: float(Fraction(text)) for name, text in list(given.items())[2:]}
+    numbers = dict(list(given.items())[2:])
     target = {n: numbers.pop(n) for n in ("epsilon", "delta", "rows") if n in numbers}
     known = MECHANISMS[given["mechanism"]]
     part = {known.parameter if name == "noise" else name: x for name, x in numbers.items()}
@@ -49,8 +49,7 @@ def query_of(address):
 def known_answer(address):
     """All that the page shows of a run."""
     answer = calculator.answer(query_of(address))
-    run = {"parts": answer["parts"], "delta": answer["delta"]}
-    return {**answer, "rows": calculator.rows(run), "curve": calculator.curve(run)}
+    return answer | {name: getattr(calculator, name)(answer) for name in SECTIONS}
 
 
 def option(name, known):
@@ -77,7 +76,17 @@ class Calculator(SphinxDirective):
         form = form.replace("<!--mechanisms-->", "".join(offered))
         form = form.replace("<!--usual-->", "".join(usual))
         form = form.replace("<!--known-->", json.dumps(known).replace("<", r"\u003c"))
-        return [nodes.raw("", form, format="html")]
+        return [nodes.raw("", filled(form, next(iter(known.values()))), format="html")]
+
+
+def filled(form, answer):
+    """The form with the answer to what stands in its fields, so that no script moves the page."""
+    remarks = "".join(
+        f"<li>{html.escape(text)}</li>" for text in [*answer["warnings"], answer["substitution"]]
+    )
+    for name in ("shown", "shown_low", "shown_high", "call"):
+        form = form.replace(f"<!--{name}-->", html.escape(answer[name]))
+    return form.replace("<!--remarks-->", remarks)
 
 
 def publish(app, exception):
@@ -87,8 +96,10 @@ def publish(app, exception):
     if not (Path(app.outdir) / "chapters" / "calculator.html").exists():
         return
     folder = Path(app.outdir) / "_calculator"
-    copy_scripts(HERE, folder)
-    shutil.copy(HERE.parent / "sliders/draw.js", folder)
+    folder.mkdir(exist_ok=True)
+    shutil.copy(HERE / "calculator.css", folder)
+    script = "".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    (folder / "all.js").write_text(script, encoding="utf-8")
 
 
 def setup(app):

@@ -120,6 +120,79 @@ def test_whole_numbers_of_which_more_cost_less():
     assert epoch(steps).delta(1.0) <= 1e-5 < epoch(steps - 1).delta(1.0)
 
 
+def numbers(run, fpr):
+    """What a target may bound: the argument's name, its value for this run, how it is asked."""
+    yield {"fpr": fpr}, "tpr", lambda other: other.tpr(fpr), 3e-11
+    yield {}, "advantage", lambda other: other.advantage(), 1e-11
+    yield {}, "mu", lambda other: other.mu()[1], 3e-6
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_attacks_and_mu_are_targets_too(kind):
+    rng = np.random.default_rng(FAMILIES.index(kind) + 50)
+    family, way, member = kind(rng)
+    member = max(member, 50) if way == 0 else member
+    run, fpr = family(member), float(10 ** rng.uniform(-4, -1))
+    for more, name, found, stated in numbers(run, fpr):
+        stated = max(stated, 1e-6 * (kind is laplace))  # its intervals are wider
+        most = found(run) * (1 + 1e-9)
+
+        def just_meets(x, most=most, found=found, stated=stated):
+            beyond = x + 1 if way == 0 else x * (1 - way * 10 * stated)
+            holds(found(family(x)) <= most, "the target is met")
+            holds(found(family(beyond)) > most, "and just so")
+
+        x = dp.calibrate(family, **more, **{name: most})
+        just_meets(x)
+        step = x * 1e-4 if way else 1 + x // 1000
+        must_fail(just_meets, x + step)
+        must_fail(just_meets, x - step)
+
+
+def test_advantage_is_delta_at_epsilon_0():
+    for family in (dp.gaussian, lambda r: dp.subsample(dp.gaussian(1.0), r).compose(100)):
+        assert dp.calibrate(family, advantage=0.1) == dp.calibrate(family, 0.0, 0.1)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {}, {"epsilon": 1.0}, {"delta": 1e-5}, {"tpr": 0.1}, {"fpr": 0.1},
+        {"epsilon": 1.0, "delta": 1e-5, "mu": 0.5}, {"tpr": 0.1, "fpr": 0.01, "advantage": 0.1},
+        {"mu": 1.0, "advantage": 0.1}, {"epsilon": 1.0, "tpr": 0.1}, {"delta": 1e-5, "mu": 1.0},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_exactly_one_target_is_given(given):
+    with pytest.raises(ValueError, match="exactly one target: epsilon and delta, or tpr and fpr"):
+        dp.calibrate(dp.gaussian, **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"tpr": 0.01, "fpr": 0.01}, "^tpr must be above fpr"),
+        ({"tpr": 1.0, "fpr": 0.01}, "^tpr must be a number in \\(0, 1\\)"),
+        ({"tpr": 0.5, "fpr": 0.0}, "^fpr must be"),
+        ({"advantage": 1.0}, "^advantage must be"),
+        ({"mu": 0.0}, "^mu must be"),
+        ({"mu": 13.0}, "^mu must be in"),
+    ],
+)
+def test_a_target_that_makes_no_sense_is_refused(given, words):
+    with pytest.raises(ValueError, match=words):
+        dp.calibrate(dp.gaussian, **given)
+
+
+def test_a_target_that_nothing_reaches_is_said():
+    def leaks(s):  # a person is named with probability 0.1
+        return dp.finite([0.9, 0.1, 0.0], [0.9, 0.0, 0.1]) + dp.gaussian(s)
+
+    for target in ({"mu": 1.0}, {"advantage": 0.05}, {"tpr": 0.1, "fpr": 0.01}):
+        with pytest.raises(ValueError, match="family must have an x that just meets the target"):
+            dp.calibrate(leaks, **target)
+
+
 REFUSED = [
     (lambda s: dp.subsample(dp.gaussian(s), 0.01).compose(1000), 1e-4, 1e-9,
      "as far as x = 9999.* not met, and beyond that family refuses: sigma of loss must be"),

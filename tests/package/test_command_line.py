@@ -2,6 +2,8 @@
 
 import json
 import os
+import pickle
+import re
 import subprocess
 import sys
 
@@ -9,9 +11,10 @@ import numpy as np
 import pytest
 
 import dpnotes as dp
-from dpnotes.calculator import command_line, questions, theorems, wording
+from dpnotes.calculator import command_line, questions, theorems, typed, wording
 from dpnotes.calculator.runs import MECHANISMS, Part
-from dpnotes.chapters import composition, gaussian, subsampling
+from dpnotes.chapters import composition, gaussian, in_practice, subsampling
+from typed_numbers import COMMAS, NO_NUMBERS, TYPED
 
 GAUSS = dict(mechanism="gaussian", sigma=1.1, rate=0.00427, steps=14100)
 WHOLE = dict(mechanism="gaussian", sigma=20.0, steps=100)
@@ -48,7 +51,7 @@ def said(capsys, line):
 def test_the_command_line_equals_the_library(capsys):
     text = said(capsys, "epsilon --sigma 1.1 --rate 0.00427 --steps 14100 --delta 1e-5")
     run = dp.subsample(dp.gaussian(1.1), 0.00427).compose(14100)
-    assert text.startswith(f"epsilon = {run.epsilon(1e-5):.10g} ")
+    assert text.startswith(f"epsilon = {wording.digits(run.epsilon(1e-5), 10, np.ceil)} ")
     low, high = run.epsilon_interval(1e-5)
     assert f"between {wording.digits(low, 13, np.floor)} and" in text and high - low < 1e-11
     line = "epsilon --sigma 4 --rate 0.01 --steps 1000 --then --scale 20 --steps 5 --delta 1e-6"
@@ -135,6 +138,98 @@ def test_the_normal_approximation_is_no_bound():
     normal = row([rare], "U-plrv-gaussian", delta=1e-5)
     assert normal["kind"] == "approximation"
     assert normal["epsilon"] < row([rare], "X-dominating-pair", delta=1e-5)["epsilon"] / 2
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("question", ["epsilon", "delta"])
+def test_what_is_shown_is_never_too_small(name, question):
+    """Headline and exact row are not below the upper end, however many digits are shown."""
+    answer = asked(
+        RUNS[name], **({} if question == "epsilon" else {"epsilon": 0.5}), question=question
+    )
+    assert float(answer["shown"]) >= float(answer["shown_low"])
+    assert float(answer["shown"]) >= answer["high"] * (1 - 2e-15)
+    first = answer["rows"][0]
+    assert first["kind"] != "exact" or float(first["shown"]) >= first["epsilon"] * (1 - 2e-15)
+
+
+PURE_RUNS = [
+    "pure .5 --steps 4",
+    "response 1 --steps 10",
+    "scale 10 --steps 10",
+    "pure .1 --steps 7",
+]
+
+
+@pytest.mark.parametrize("run", PURE_RUNS)
+def test_no_theorem_is_shown_above_a_weaker_one_by_rounding(capsys, run):
+    """At delta 0 pure steps lose the sum of their epsilons, by each of three theorems."""
+    told = json.loads(said(capsys, f"epsilon --{run} --delta 0 --json"))
+    shown = {r["name"]: float(r["shown"]) for r in told["rows"] if r["epsilon"] is not None}
+    assert shown["exact"] == shown["optimal composition"] == shown["basic composition"]
+    assert float(told["shown"]) == shown["exact"]
+
+
+def test_a_calibrated_number_is_a_short_one_where_that_meets_the_target(capsys):
+    for line, found in (("scale --steps 50", "50"), ("each --steps 10", "0.1")):
+        assert json.loads(said(capsys, f"{line} --epsilon 1 --delta 0 --json"))["shown"] == found
+
+
+def test_numbers_are_read_as_people_type_them():
+    for text, (value, code) in TYPED.items():
+        found = typed.number("rate", text)
+        assert (float(found), repr(found)) == (value, code), text
+        assert eval(code) == value and pickle.loads(pickle.dumps(found)).text == code
+    for text in NO_NUMBERS:
+        with pytest.raises(ValueError, match="^rate must be a number such as"):
+            typed.number("rate", text)
+    for text, meant in COMMAS.items():
+        assert typed.meanings(text) == meant
+        with pytest.raises(ValueError, match="^rate must be written without a comma"):
+            typed.number("rate", text)
+
+
+def test_what_is_shown_is_what_was_typed(capsys):
+    line = "epsilon --sigma 1.10 --rate 256/60000 --steps 14_100 --delta 10^-5"
+    text = said(capsys, line)
+    assert "at delta = 1e-5" in text
+    assert "dp.subsample(dp.gaussian(sigma=1.10), rate=256/60000)" in text
+    assert "run.epsilon(delta=1e-5)" in text
+    batches = "epsilon --sigma 1.1 --rows 60_000 --batch 256 --epochs 60 --delta 1e-5"
+    assert "rate=256/60000)" in said(capsys, batches)
+    assert "at delta = 0.00001" in said(capsys, "epsilon --sigma 2 --delta 0.00001")
+    assert asked([WHOLE], delta=0.00001)["shown_delta"] == "1e-5"
+
+
+@pytest.mark.parametrize(
+    "sigma, rate, steps, delta",
+    [(1.1, 256 / 60_000, 14_100, 1e-5), (4.0, 0.5, 100, 1e-5), (0.3, 0.01, 10, 1e-5)],
+)
+def test_the_remark_on_replacing_a_person_is_computed(sigma, rate, steps, delta):
+    """It lies above the lower end, and below what two neighbours one after the other promise."""
+    part = dict(mechanism="gaussian", sigma=sigma, rate=rate, steps=steps)
+    answer = asked([part], delta)
+    (remark,) = [text for text in answer["warnings"] if text.startswith("If a person may be")]
+    shown, times = map(
+        float, re.search(r"at most ([\d.]+) at the same δ, about ([\d.]+)", remark).groups()
+    )
+    low, high = (
+        end.compose(steps).epsilon(delta) for end in in_practice.sampled_substitution(sigma, rate)
+    )
+    assert low <= high <= shown <= 1.01 * high and times == pytest.approx(
+        shown / answer["answer"], rel=0.02
+    )
+    epsilon = dp.subsample(dp.gaussian(sigma), rate).compose(steps).epsilon(delta / 2)
+    for _ in range(40):  # (2 e, (1 + exp(e)) d)-DP with d = delta / (1 + exp(e))
+        spent = delta / (1 + np.exp(epsilon))
+        epsilon = dp.subsample(dp.gaussian(sigma), rate).compose(steps).epsilon(spent)
+    assert low <= 2 * epsilon
+    for other in (
+        dict(part, mechanism="laplace", scale=3.0),
+        dict(part, rate=1.0),
+        dict(part, sigma=0.05),
+    ):
+        assert questions.substitution({"parts": [other], "epsilon": 1.0, "delta": delta}) == ""
 
 
 def gives_the_answer(answer):
@@ -229,10 +324,22 @@ BAD = [
     ("delta --sigma 1", "epsilon must be given"),
     ("delta --sigma 1 --epsilon -1", "epsilon"),
     ("sigma --sigma 1 --epsilon 1 --delta 1e-5", "--sigma"),
-    ("sigma --epsilon 1 --delta 0", "delta must be a number in (0, 1), got 0.0: at 0 Gaussian"),
+    ("sigma --epsilon 1 --delta 0", "delta must be a number in (0, 1), got 0: at 0 Gaussian"),
     ("sigma --epsilon 1 --delta 1", "every mechanism meets the target"),
     ("steps --sigma 1 --steps 3 --epsilon 1 --delta 1e-5", "--steps"),
-    ("steps --sigma 0.5 --epsilon 0.3 --delta 1e-9", "steps"),
+    ("steps --sigma 0.5 --epsilon 0.3 --delta 1e-9", "got 0.3: one step alone has this epsilon"),
+    ("steps --scale .1 --epsilon .1 --delta 1e-5", "epsilon must be at least 10 at delta = 1e-5"),
+    (
+        "sigma --rate .01 --steps 1000 --epsilon 1e-9 --delta 1e-5",
+        "sigma = 10000, the last that is computed",
+    ),
+    ("sigma --rate .01 --epsilon 1e8 --delta 1e-5", "epsilon must be at most 5303.4"),
+    ("each --epsilon 1 --delta 1e-9 --then --approximate 1 1e-6", "delta must be larger, got 1e-9"),
+    ("epsilon --sigma 1e9 --rate 0.1 --delta 1e-5", "sigma must be in [0.01, 10000], got 1e9"),
+    ("epsilon --sigma 1e-9 --rate 0.1 --delta 1e-5", "sigma must be in [0.01, 10000], got 1e-9"),
+    ("epsilon --sigma 1 --delta -1e-5", "delta must be a number in [0, 1], got -1e-5"),
+    ("epsilon --sigma 1,5 --delta 1e-5", "without a comma (1.5?), got '1,5'"),
+    ("epsilon --sigma 1,000 --delta 1e-5", "without a comma (1000 or 1.000?)"),
     ("epsilon --sigma 1 --delta 1e-5 --then", "--sigma, --scale"),
     ("epsilon --sigma 1 --delta 1e-5 --rows 0", "rows"),
     ("epsilon --sigma 1 --batch 5 --delta 1e-5", "rows must be given where batch is"),
@@ -405,7 +512,7 @@ def test_all_of_the_data_may_take_part_where_that_meets_the_target():
     part = dict(mechanism="gaussian", sigma=10.0)
     answer = asked([part], question="rate", epsilon=0.1, delta=0.02)
     assert answer["answer"] == answer["parts"][0]["rate"] == 1.0 and answer["shown"] == "1"
-    with pytest.raises(ValueError, match="^steps must have a value that just meets"):
+    with pytest.raises(ValueError, match="^epsilon must be at least 0.535"):
         asked([part], question="steps", epsilon=1e-3, delta=1e-9)
 
 

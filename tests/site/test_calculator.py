@@ -15,6 +15,7 @@ from test_site import SOME_LOOKS, Watched, lighten, look, sticking_out, violatio
 from calculator import USUAL, query_of
 from dpnotes import calculator
 from machine import FOR_PYTHON, ROOT, module_at, need_python_in_pages
+from typed_numbers import COMMAS, NO_NUMBERS, TYPED
 
 with pytest.MonkeyPatch.context() as patch:  # its `myst_nb` is for the page only
     patch.setitem(sys.modules, "myst_nb", None)
@@ -80,15 +81,78 @@ def test_what_cannot_be_is_named_in_the_form(form):
     for wrong in ("0", "2", "-1", "x", "1/0", "", "1e400"):
         field.fill(wrong)
         said = tab.locator('label[data-field="rate"] .calculator-wrong')
-        assert said.inner_text() == "needs a number above 0 and at most 1"
+        assert said.inner_text().startswith("needs a number above 0 and at most 1.")
+        assert ("1e-5" in said.inner_text()) == (wrong in ("x", "1/0", "", "1e400")), "how to write"
         assert field.get_attribute("aria-invalid") == "true"
         assert field.get_attribute("aria-describedby") == said.get_attribute("id")
         assert number(tab) == "–" and tab.locator(".calculator-more").is_hidden()
-    tops = [tab.get_by_label(name).bounding_box()["y"] for name in ("rate of", "σ, in units")]
+    tops = [tab.locator(f"[name={name}]").bounding_box()["y"] for name in ("rate", "steps")]
     assert abs(tops[0] - tops[1]) < 3, "the field does not move"
     field.fill("256/60000")
     assert tab.locator(".calculator-wrong").count() == 0 and number(tab).startswith("ε = ")
     assert field.get_attribute("aria-invalid") == "false"
+
+
+def test_numbers_are_read_as_the_package_reads_them(form):
+    tab = form.open(PAGE)
+    read = "(text) => [dpnNumbers.value(text), dpnNumbers.tidied(text), dpnNumbers.meanings(text)]"
+    for text, (value, code) in TYPED.items():
+        assert tab.evaluate(read, text) == [value, code, []], text
+    for text in NO_NUMBERS:
+        assert tab.evaluate(f"Number.isNaN(({read})({json.dumps(text)})[0])"), text
+    for text, meant in COMMAS.items():
+        assert tab.evaluate(read, text)[2] == meant, text
+
+
+def test_a_comma_is_asked_about(form):
+    tab = form.open(PAGE)
+    field, said = tab.get_by_label("rate of Poisson"), tab.locator(".calculator-wrong")
+    field.fill("0,001")
+    assert said.inner_text() == "Is this 0.001?" and number(tab) == "–"
+    said.get_by_role("button", name="0.001").click()
+    assert field.input_value() == words(tab)["rate"] == "0.001" and said.count() == 0
+    tab.locator("[name=steps]").fill("1,000")
+    assert said.inner_text() == "Is this 1000 or 1.000?"
+    tab.locator("[name=steps]").fill("1.000,5")
+    assert said.inner_text() == "needs no comma."
+    assert form.faults == []
+
+
+def test_batch_and_epochs_stand_for_rate_and_steps(form):
+    """They are other fields, not more of them; an address that mixes the two means what it did."""
+    tab = form.open(PAGE)
+
+    def shown():
+        fields = tab.locator("[data-field] input:visible")
+        return fields.evaluate_all("(all) => all.map((field) => field.name)")
+
+    assert shown() == ["delta", "noise", "rate", "steps", "rows"]
+    tab.get_by_label("batch and epochs").check()
+    assert shown() == ["delta", "noise", "batch", "epochs", "rows"]
+    assert tab.locator(".calculator-wrong").count() == 3, "each is needed now"
+    go(tab, "?question=epsilon&mechanism=gaussian&noise=1&rate=0.01&delta=1e-6&rows=100&epochs=3")
+    assert shown() == ["delta", "noise", "rate", "epochs", "rows"]
+    assert not any(way.is_checked() for way in tab.locator("[name=ways]").all())
+    tab.get_by_label("I want to know").select_option("rate")
+    assert shown() == ["epsilon", "delta", "noise", "steps", "rows"]
+    assert tab.locator(".calculator-ways").is_hidden()
+    assert form.faults == []
+
+
+def test_nothing_moves_while_the_page_loads(browser, address):
+    """What the script makes of the page is what stands in it, to the pixel: the shift was .20."""
+    with Watched(browser, address) as moved:
+        with_python(moved, "export const available = Promise.resolve(false);")
+        moved.context.add_init_script(
+            """globalThis.moved = [];
+            new PerformanceObserver((list) => moved.push(...list.getEntries().map((one) =>
+              [one.value, ...one.sources.map(({node}) => node?.className ?? "")])))
+              .observe({type: "layout-shift", buffered: true});"""
+        )
+        tab = moved.open(PAGE)
+        tab.wait_for_timeout(500)
+        of_form = [one for one in tab.evaluate("moved") if "calculator" in " ".join(one[1:])]
+        assert of_form == [] and sum(one[0] for one in tab.evaluate("moved")) < 0.02
 
 
 def test_the_address_is_the_state(form):
@@ -156,8 +220,7 @@ def settled(tab):
     """Wait until the answer, its table and its curve are there."""
     tab.wait_for_function(
         """() => !document.querySelector(".calculator").hasAttribute("aria-busy")
-        && !document.querySelector(".calculator-details").hidden
-        && !document.querySelector(".calculator-more").hidden""",
+        && document.querySelector(".calculator").dataset.state === "all" """,
         timeout=FOR_PYTHON,
     )
 
@@ -170,18 +233,24 @@ def check_answer(tab, asked):
     shown = [float(word.strip(".")) for word in origin.split() if word[0].isdigit()]
     assert shown == pytest.approx([found["low"], found["high"]], rel=1e-11)
     assert tab.locator(".calculator-call pre").inner_text() == found["call"]
-    assert tab.locator(".calculator-remarks li").all_inner_texts() == found["warnings"]
+    remarks = tab.locator(".calculator-remarks li").all_inner_texts()
+    assert remarks == calculator.answers(query_of(asked))["warnings"]
 
 
 def check_details(tab, asked):
     """The table of theorems, and the curve."""
-    cells = tab.locator(".calculator-theorems tbody tr").all_inner_texts()
-    rows = calculator.answers(query_of(asked))["rows"]
+    assert tab.locator(".calculator-theorems").get_attribute("open") is None, "they are folded"
+    row_of = "(all) => all.map((row) => [...row.cells].map((cell) => cell.textContent).join('\\t'))"
+    cells = tab.locator(".calculator-theorems tbody tr").evaluate_all(row_of)
+    found = calculator.answers(query_of(asked))
+    assert tab.locator(".calculator-at").text_content() == f"δ = {found['shown_delta']}"
+    rows = found["rows"]
     said = {row["name"]: row["shown"] for row in rows if row["epsilon"] is not None}
-    seen = {line.split("\t")[0].splitlines()[0].strip(): line.split("\t")[1] for line in cells}
+    kind = "an approximation, no bound"
+    seen = {line.split("\t")[0].removesuffix(kind): line.split("\t")[1] for line in cells}
     assert {name: text.strip() for name, text in seen.items()} == said
     label = tab.locator(".calculator-curve > svg").get_attribute("aria-label")
-    assert label.startswith("ε against δ. the whole law: from ")
+    assert label.startswith("ε against δ. exact: from ")
 
 
 def test_a_wrong_field_withdraws_the_answer_until_it_is_right(python):
@@ -219,17 +288,28 @@ REFUSES = """
 export const available = Promise.resolve(true);
 export const start = async () => {};
 export async function call() {
-  throw Object.assign(new Error("x"), { python: { message: "sigma must be in [1, 2]" } });
+  throw Object.assign(new Error("x"), { python: { message: globalThis.refusal } });
 }
 """
 
 
-def test_what_python_refuses_is_said(browser, address):
+REFUSED = [  # what Python says, the field where it stands (or none), and how
+    ("sigma must be in [1, 2]", "noise", "must be in [1, 2]"),
+    ("sigma of loss must be in [1, 2]", "noise", "must be in [1, 2]"),
+    ("rows must be a whole number", "rows", "must be a whole number"),
+    ("epsilon must be at least 3", None, "epsilon must be at least 3"),
+    ("the answer did not come", None, "the answer did not come"),
+]
+
+
+@pytest.mark.parametrize("message, name, shown", REFUSED)
+def test_what_python_refuses_is_said_beside_its_field(browser, address, message, name, shown):
     with Watched(browser, address) as other:
-        with_python(other, REFUSES)
+        with_python(other, f"globalThis.refusal = {json.dumps(message)};{REFUSES}")
         tab = other.open(PAGE + ASKED[0])
-        tab.wait_for_function("document.querySelector('.calculator-fault').textContent !== ''")
-        assert tab.locator(".calculator-fault").inner_text() == "sigma must be in [1, 2]"
+        where = f'[data-field="{name}"] .calculator-wrong' if name else ".calculator-fault"
+        tab.locator(where, has_text=shown).wait_for()
+        assert tab.locator(where).inner_text() == shown
         assert number(tab) == "–" and other.faults == []
 
 
@@ -239,7 +319,7 @@ def test_results_are_accessible_in_both_modes_and_fit_a_phone(python, looks):
     tab = python.tab
     go(tab, ASKED[0])
     settled(tab)
-    tab.locator(".calculator-theorems details").evaluate("(folded) => (folded.open = true)")
+    tab.locator(".calculator-theorems").evaluate("(folded) => (folded.open = true)")
     links = tab.locator(".calculator-theorems a").evaluate_all("(all) => all.map((a) => a.href)")
     assert len(links) == len(calculator.answers(query_of(ASKED[0]))["rows"])
     lighten(tab)
