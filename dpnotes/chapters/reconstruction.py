@@ -11,7 +11,7 @@ from typing import Annotated
 
 import numpy as np
 from scipy.optimize import linprog
-from scipy.special import gammaln, ndtr
+from scipy import special
 from scipy.stats import binom
 
 from ..checks import (
@@ -65,14 +65,14 @@ def all_subsets(people: People) -> Array:
 
 
 @checked
-def count_subsets(subsets: Subsets, secrets: Bits) -> Array:
-    """The exact counts: how many of each subset have the secret 1.
+def count_subsets(subsets: Subsets, bits: Bits) -> Array:
+    """The exact counts: how many of each subset have the secret bit 1.
 
     >>> reconstruction.count_subsets([[1, 1, 0], [0, 1, 1]], [1, 1, 0])
     array([2., 1.])
     """
-    _fits("secrets", secrets, subsets.shape[1])
-    return subsets @ secrets
+    _fits("bits", bits, subsets.shape[1])
+    return subsets @ bits
 
 
 @checked
@@ -139,7 +139,7 @@ def most_wrong(subsets: Subsets, error: Nonnegative) -> float | Array:
 
     4 m error^2 / s^2 for m subsets with least singular value s (X-least-squares, part 1).
 
-    >>> reconstruction.most_wrong(np.eye(3), 0.1)
+    >>> round(reconstruction.most_wrong(np.eye(3), 0.1), 4)
     0.12
     """
     least = np.linalg.svd(subsets, compute_uv=False)[-1] if len(subsets) >= len(subsets.T) else 0
@@ -160,7 +160,7 @@ def expected_wrong(subsets: Subsets, sigma: Positive) -> float | Array:
     """
     most_wrong(subsets, 0.0)  # refuses what is singular
     spread = np.sqrt(np.diag(np.linalg.inv(subsets.T @ subsets)))
-    return ndtr(-0.5 / (sigma[..., None] * spread)).sum(-1)
+    return special.ndtr(-0.5 / (sigma[..., None] * spread)).sum(-1)
 
 
 def _same_answers(distance, error):
@@ -189,7 +189,11 @@ def furthest_fit(
     distance = np.arange(1, people + 1)
     with np.errstate(divide="ignore"):
         terms = count * np.log(_same_answers(distance, error))
-    terms += gammaln(people + 1) - gammaln(distance + 1) - gammaln(people - distance + 1)
+    terms += (
+        special.gammaln(people + 1)
+        - special.gammaln(distance + 1)
+        - special.gammaln(people - distance + 1)
+    )
     tails = np.logaddexp.accumulate(terms[::-1])[::-1]  # of D = 0, 1, ..., people - 1
     return int(np.count_nonzero(tails > np.log(failure)))
 

@@ -313,7 +313,7 @@ def test_what_is_refused_says_why_in_one_sentence():
         reconstruction.least_squares([[1, 1], [0, 0]], [1, 0])
     with pytest.raises(ValueError, match="no two tables have the same counts"):
         reconstruction.most_wrong([[1, 1, 0]], 1.0)
-    with pytest.raises(ValueError, match="secrets must be zeros and ones$"):
+    with pytest.raises(ValueError, match="bits must be zeros and ones$"):
         reconstruction.count_subsets([[1, 1]], [0, 2])
     with pytest.raises(ValueError, match="answers must be of length 2"):
         reconstruction.least_squares([[1, 1], [0, 1]], [1])
