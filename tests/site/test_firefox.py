@@ -157,8 +157,16 @@ def test_run_stop_and_back(firefox, server):
     firefox.open(f"{server.address}/chapters/claims.html")
     firefox.send("browsingContext.traverseHistory", context=firefox.tab, delta=-1)
     assert "variables are gone" in firefox.wait(f"/42/.test({shown(2)}) && {shown(2)}")
-    realms = firefox.send("script.getRealms", context=firefox.tab)["realms"]
-    assert "dedicated-worker" not in {realm["type"] for realm in realms}
+
+    def realms():
+        found = firefox.send("script.getRealms", context=firefox.tab)["realms"]
+        return {realm["type"] for realm in found}
+
+    for _ in range(FOR_PYTHON // 100):
+        if "dedicated-worker" not in realms():
+            return  # a busy machine ends it a moment later
+        time.sleep(0.1)
+    raise AssertionError("the page that was left still has a Python")
 
 
 def test_a_cell_runs_where_storage_is_denied(server, tmp_path):
