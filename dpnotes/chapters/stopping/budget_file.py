@@ -11,7 +11,7 @@ from ...checks import instance, refusal
 
 PATIENCE = 60.0  # seconds for which one process waits for the others
 File = Annotated[
-    str | os.PathLike, lambda name, value: instance(name, value, (str, os.PathLike), "a path")
+    str | os.PathLike[str], lambda name, value: instance(name, value, (str, os.PathLike), "a path")
 ]
 
 

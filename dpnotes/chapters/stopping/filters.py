@@ -16,6 +16,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from os import PathLike
 from threading import Lock
+from typing import Any
 from warnings import warn
 
 import numpy as np
@@ -36,7 +37,7 @@ FINE_ORDERS = 1 + np.geomspace(1e-3, 1e12, 15_001)
 class _Budget(Unique):
     """Spends `size`; subclasses say what a step costs."""
 
-    cost: Callable
+    cost: Callable[[Any], float]
 
     def __init__(self, size, rule, file=None):
         self._size, self._spent, self._lock = Fraction(size), Fraction(0), Lock()
@@ -49,7 +50,7 @@ class _Budget(Unique):
     def __setstate__(self, state):
         vars(self).update(state, _lock=Lock())
 
-    def allows(self, step: PrivacyLoss | Callable) -> bool:
+    def allows(self, step: PrivacyLoss | Callable[[float], float]) -> bool:
         """Whether the budget pays for one more step: if True, the step has been charged and may be
         run once; if False, or on an error, nothing was charged and the step must not be run.
         Several threads may ask at once. A warning says if a budget of which nothing was spent does
@@ -121,7 +122,7 @@ class Filter(_Budget):
 
     @staticmethod
     def for_steps(
-        *steps: PrivacyLoss, epsilon: float, delta: float, file: str | PathLike | None = None
+        *steps: PrivacyLoss, epsilon: float, delta: float, file: str | PathLike[str] | None = None
     ) -> Filter | CountingFilter | GaussianFilter:
         """The filter that lasts longest for steps that are announced.
 
@@ -143,7 +144,7 @@ class Filter(_Budget):
         """The order in which costs are counted, the same for all steps."""
         return self._order
 
-    def cost(self, step: PrivacyLoss | Callable) -> float:
+    def cost(self, step: PrivacyLoss | Callable[[float], float]) -> float:
         """The Renyi divergence of the step at `order`: of a PrivacyLoss, the worse direction, or
         of a function that bounds the divergence in both directions at any order it is given."""
         if not isinstance(step, PrivacyLoss) and not callable(step):
