@@ -211,7 +211,9 @@ def _erratum(claim, computed):
     out = ["", f"**{name}**, {document['kind']} “{document['title']}” ({claim['printed']})", ""]
     out += [claim.get("correction", claim["statement"]), ""]
     out += [f"- *Computed:* {text}" for text in computed]
-    return out + [f"- *Nothing computed:* {claim['uncomputed']}"] * ("uncomputed" in claim) + [""]
+    if "uncomputed" in claim:
+        out.append(f"- *Nothing computed:* {claim['uncomputed']}")
+    return [*out, ""]
 
 
 def setup(app):
