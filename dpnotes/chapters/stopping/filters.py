@@ -253,8 +253,9 @@ def _for_steps(
 ) -> Filter | CountingFilter | GaussianFilter:
     if not steps:
         raise ValueError("steps must be one loss or more")
-    if sum(steps).gaussian_mu is not None:
+    together = sum(steps, PrivacyLoss())
+    if together.gaussian_mu is not None:
         return GaussianFilter(epsilon, delta, file=file)
     if len(steps) == 1 and len(steps[0]._parts) == 1:
         return CountingFilter(steps[0], epsilon, delta, file=file)
-    return Filter(epsilon, delta, order=_best_order(sum(steps), epsilon, delta), file=file)
+    return Filter(epsilon, delta, order=_best_order(together, epsilon, delta), file=file)
