@@ -155,6 +155,7 @@ def bound(steps, epsilon, way, line):
     surely((c > 0) & (arb(line.period) > 0) & (0 <= line.count <= MANY), "the line")
     h = 2 * arb.pi() / arb(line.period)
     height = h * (line.count + 1)
+    surely(len(line.spacings) == len(run.sampled), "the line is of other kinds of steps")
     kinds = []
     for (sigma, rate, k), spacing in zip(run.sampled, line.spacings, strict=True):
         kinds.append((Sampled(sigma, rate, c, way, spacing, line.bits), k))

@@ -12,7 +12,7 @@ from math import ceil, inf, log, pi, sqrt
 import numpy as np
 
 from .checker import Line
-from .sampled import ANGLES, Unproved
+from .sampled import ANGLES, Unproved, surely
 
 LIFTS = np.array([1e-4, 1e-3, 3e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1, 1.2, 1.4])
 MOST, CHEAP = 2e8, 3e4  # products of a line: more are not tried; so few are as good as none
@@ -83,7 +83,8 @@ class Plan:
         self.laplace = [(float(a), k) for a, k in run.laplace]
         self.laws = [(np.array([[float(x) for x in one] for one in law]), k)
                      for (law, _), k in run.laws]  # fmt: skip
-        self.epsilon, self.delta = epsilon, delta
+        self.epsilon, self.delta = epsilon, delta - float(run.infinite)  # of finite losses
+        surely(self.delta > 0, "losses are infinite with a probability of delta or more")
         self.goal = log(delta) + log(0.1 * room)
         self.known = {}
 

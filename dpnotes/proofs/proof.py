@@ -146,8 +146,7 @@ def prove(run: PrivacyLoss, epsilon: NonnegativeNumber, delta: OpenProbabilityNu
     """
     checker, plan = _tools()
     steps, most = _steps(run), run.delta(epsilon)
-    if most >= delta:
-        raise checker.Unproved(f"delta at epsilon = {epsilon!r} is about {most:.6g}, not less")
+    checker.surely(most < delta, f"delta at epsilon = {epsilon!r} is about {most:.6g}, not less")
     room = min(log(delta / most) if most else 1.0, 0.1)
     lines = {}
     for way in (1, -1):
