@@ -24,12 +24,12 @@ FEW, MANY = 200_000, 2_000_000  # sums of losses that are listed; nodes of a lin
 
 
 class Line(NamedTuple):
-    """Where a direction is proved: the tilt c, the period, J, the angle of the lift, bits of the
-    balls, and the spacing of outcomes of each kind of sampled step."""
+    """Where a direction is proved: the tilt c, the period, the number J of nodes, the angle of the
+    lift, bits of the balls, and the spacing of outcomes of each kind of sampled step."""
 
     c: float
     period: float
-    count: int
+    nodes: int
     angle: float
     bits: int
     spacings: tuple
@@ -152,24 +152,24 @@ def bound(steps, epsilon, way, line):
     if written is not None:
         return least([written + run.infinite])
     surely(run.smooth, "Laplace noise is served beside Gaussian noise only")
-    surely((c > 0) & (arb(line.period) > 0) & (0 <= line.count <= MANY), "the line")
+    surely((c > 0) & (arb(line.period) > 0) & (0 <= line.nodes <= MANY), "the line")
     h = 2 * arb.pi() / arb(line.period)
-    height = h * (line.count + 1)
+    height = h * (line.nodes + 1)
     surely(len(line.spacings) == len(run.sampled), "the line is of other kinds of steps")
     kinds = []
     for (sigma, rate, k), spacing in zip(run.sampled, line.spacings, strict=True):
         kinds.append((Sampled(sigma, rate, c, way, spacing, line.bits), k))
-        kinds[-1][0].measure(height if line.count else arb(0))
+        kinds[-1][0].measure(height if line.nodes else arb(0))
     front = run.rest(acb(c)).real * (-c * epsilon).exp()
-    if not line.count:
+    if not line.nodes:
         whole = prod((kind.real**k for kind, k in kinds), start=front)
         chernoff = (c * c.log() - (c + 1) * (c + 1).log()).exp()
         return least([whole * chernoff + run.infinite])
-    total = trapezoid(run, kinds, epsilon, c, h, line.count)
+    total = trapezoid(run, kinds, epsilon, c, h, line.nodes)
     m, period = max(1, ceil(float(epsilon) / line.period)), arb(line.period)
     aliases = (1 - run.infinite) * (-c * m * period).exp() / (1 - (-c * period).exp())
     aliases -= (epsilon - (c + 1) * m * period).exp() / (1 - (-(c + 1) * period).exp())
-    fallen = (-run.square * height**2 / 2).exp() / (arb.pi() * h * line.count)
+    fallen = (-run.square * height**2 / 2).exp() / (arb.pi() * h * line.nodes)
     lifts = (kind.lifted(height, arb(line.angle)) ** k for kind, k in kinds)
     cut = prod(lifts, start=front * fallen)
     surely(total.is_finite() and aliases.is_finite() and cut.is_finite(), "overflow")

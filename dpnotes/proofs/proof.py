@@ -145,7 +145,7 @@ def prove(run: PrivacyLoss, epsilon: NonnegativeNumber, delta: OpenProbabilityNu
     True
     """
     checker, plan = _tools()
-    steps, most = _steps(run), run.delta(epsilon)
+    steps, most = steps_of(run), run.delta(epsilon)
     checker.surely(most < delta, f"delta at epsilon = {epsilon!r} is about {most:.6g}, not less")
     room = min(log(delta / most) if most else 1.0, 0.1)
     lines = {}
@@ -182,7 +182,7 @@ def check(proof: Proof) -> float:
     return proved
 
 
-def _steps(run):
+def steps_of(run):
     """What is run, by numbers of at most 15 digits, in the order of the run."""
     counts: dict[str, int] = {}
     for step, times in run._given:
