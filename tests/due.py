@@ -33,7 +33,7 @@ GREEN, EXECUTED = "_build/green", "_build/jupyter_execute"
 CELL = re.compile(r"^```\{code-cell\}.*?^```$", re.M | re.S)
 GROUND = "tests/*.* pyproject.toml requirements.txt requirements.in site/surroundings.py"
 BOOK = (
-    "chapters dpnotes ledger site _config.yml _toc.yml package.json package-lock.json .npmrc"
+    "chapters dpnotes ledger proofs site _config.yml _toc.yml package.json package-lock.json .npmrc"
     " LICENSE LICENSE-TEXT.md _build/evidence.json"
 )
 HOMEWORK = "tests/site/test_homework.py"
@@ -90,7 +90,7 @@ PARTS = (
     ),
     Part("notebooks", f"{EXECUTED} dpnotes site/kernels.py tests/quick_nbval.py {GROUND}"),
     Part(
-        "package", f"dpnotes tests/package tests/oracles tests/data CITATION.cff LICENSE {GROUND}",
+        "package", f"dpnotes proofs tests/package tests/oracles tests/data CITATION.cff LICENSE {GROUND}",
         files_in("tests/package", TEXTS[0]),
     ),
     Part(
