@@ -90,7 +90,8 @@ PARTS = (
     ),
     Part("notebooks", f"{EXECUTED} dpnotes site/kernels.py tests/quick_nbval.py {GROUND}"),
     Part(
-        "package", f"dpnotes proofs tests/package tests/oracles tests/data CITATION.cff LICENSE {GROUND}",
+        "package",
+        f"dpnotes proofs tests/package tests/oracles tests/data CITATION.cff LICENSE {GROUND}",
         files_in("tests/package", TEXTS[0]),
     ),
     Part(
