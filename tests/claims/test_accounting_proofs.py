@@ -1,5 +1,4 @@
-"""The claims of the appendix `jumps` that a proof stands on. Those of the accountant's lines are
-tested beside `accounting`."""
+"""The claims that a proof stands on, of the chapter `accounting` in its appendix `jumps`."""
 
 import numpy as np
 import pytest
