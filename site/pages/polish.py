@@ -256,12 +256,13 @@ def drop_unused_rules(site):
 
 def change_scripts(static):
     """Some lines of others' scripts. Boxes that scroll are our affair (`dpnotes.js`): the theme
-    measures folded ones.
+    measures folded ones. Breakpoints are in em (`purge.py`).
     """
     for name, before, after in (
         ("scripts/pydata-sphinx-theme.js", '["pre",".nboutput > .output_area",', '["#none",'),
         ("scripts/pydata-sphinx-theme.js", '".cell_output > .output",', ""),
         ("scripts/pydata-sphinx-theme.js", '".pst-scrollable-table-container"]', '"#none"]'),
+        ("scripts/pydata-sphinx-theme.js", "(min-width: 992px)", "(min-width: 62em)"),
     ):
         code = (static / name).read_text(encoding="utf-8")
         if code.count(before) != 1:
