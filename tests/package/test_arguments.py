@@ -50,7 +50,10 @@ ENDS = {  # a kind: what it just accepts, what it just refuses
     "Vector": (([MOST, -3], []), ([ABOVE], [[1.0]], 1.0)),
     "Matrix": (([[1.0]],), ([1.0], [[1.0], [1.0, 2.0]])),
     "Function": ((abs,), (3, None)),
-    "Generator": ((np.random.default_rng(0),), (3, np.random.RandomState(0))),
+    "Generator": (
+        (np.random.default_rng(0),),
+        (3, np.random.RandomState(0), type("Own", (np.random.Generator,), {})(np.random.PCG64(0))),
+    ),
 }
 ENDS |= {  # one number: the same ends, and no arrays
     f"{kind}Number": tuple(tuple(v for v in side if np.ndim(v) == 0) for side in ENDS[kind])
