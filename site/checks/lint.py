@@ -37,6 +37,7 @@ OTHER_NOTATION = {
     r"\bper cents?\b": "the word is 'percent'",
     r"\(\\alpha, *\\eps\)\$?-RDP": "the parameter of RDP is \\xi",
     r"(?<!learning )\brate \$(?:q|p|\\gamma|\\lambda)\b": "a sampling rate is $r$",
+    r"\d\\,\d{3}(?!\d)": "thousands are marked by a comma: 60,000 or $60{,}000$",
     r"\\blacksquare|\\qed\b|∎": "the end of a proof is set by {dropdown} Proof",
 }
 

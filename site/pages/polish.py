@@ -262,7 +262,7 @@ def change_scripts(static):
         ("scripts/pydata-sphinx-theme.js", '["pre",".nboutput > .output_area",', '["#none",'),
         ("scripts/pydata-sphinx-theme.js", '".cell_output > .output",', ""),
         ("scripts/pydata-sphinx-theme.js", '".pst-scrollable-table-container"]', '"#none"]'),
-        ("scripts/pydata-sphinx-theme.js", "(min-width: 992px)", "(min-width: 62em)"),
+        ("scripts/sphinx-book-theme.js", "(min-width: 992px)", "(min-width: 62em)"),
     ):
         code = (static / name).read_text(encoding="utf-8")
         if code.count(before) != 1:
