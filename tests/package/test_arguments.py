@@ -106,6 +106,8 @@ GOOD = {  # an argument of each name that most functions accept
     "draw": lambda x, runs, rng: [x] * runs, "grid": 0.25, "output": 0.5, "successes": 3,
     "trials": 10, "alarm": 0.05, "other": 1, "runs": 10, "false_alarm": 0.05, "guesses": 2,
     "correct": 2, "gamma": 0.1, "quantile": 0.5, "choices": 3, "share": 0.2, "keys": 2,
+    "people": 5, "guess": 0.6,
+    "subsets": [[1, 0, 0], [1, 1, 0], [0, 1, 1]], "failure": 0.05,
     "fpr": 0.01,
     "strategy": np.eye(3), "bands": 2,
 }  # fmt: skip
