@@ -33,10 +33,21 @@ ASIDE = re.compile(
     re.S,
 )
 OWN_SHEETS = {"dpnotes.css", "katex.css", "pygments.css"}
+# Scripts of the theme break where a browser denies storage: there they get one that ends with the
+# page, and says so (`ends`).
 EARLY_MODE = """
+for (const name of ["localStorage", "sessionStorage"]) {
+  try { window[name].length } catch {
+    const kept = new Map();
+    const value = {
+      ends: true, getItem: (key) => kept.get(key) ?? null, removeItem: (key) => kept.delete(key),
+      setItem: (key, text) => kept.set(key, `${text}`),
+    };
+    Object.defineProperty(window, name, { value });
+  }
+}
 const root = document.documentElement;
-const kept = (key) => { try { return localStorage.getItem(key) } catch { return null } };
-root.dataset.mode = kept("mode") || "auto";
+root.dataset.mode = localStorage.getItem("mode") || "auto";
 root.dataset.theme = root.dataset.mode != "auto" ? root.dataset.mode
   : matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 """
@@ -281,6 +292,13 @@ def prune(static):
         )
 
 
+def say_what_is_missing(app):
+    """Whoever runs Jupyter Book itself gets pages, but not the book."""
+    if not app.config.whole_build:
+        said = "left out: the sheets, Python in the pages, all checks. `make book` builds the book"
+        logging.getLogger("sphinx.polish").warning(said)
+
+
 def use_all_cores(app, env):
     """Pages are written side by side. They are read one by one: handing over takes as long."""
     app.parallel = 1 if app.config.only_this_page else 1 + (os.cpu_count() or 1)
@@ -315,6 +333,8 @@ def polish_site(app, exception):
 def setup(app):
     """Run after all other extensions have copied their assets."""
     app.add_config_value("only_this_page", False, "", types=[bool])  # the rest is there already
+    app.add_config_value("whole_build", False, "", types=[bool])
+    app.connect("builder-inited", say_what_is_missing)
     app.connect("env-updated", use_all_cores)
     app.connect("env-check-consistency", write_no_other)
     app.connect("build-finished", polish_site, priority=900)
