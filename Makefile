@@ -33,13 +33,14 @@ PYTEST = $(BIN)/python -m pytest -n 2 --dist worksteal
 # a busy machine may take long to start a kernel
 NBVAL = -p tests.quick_nbval -p nbval --nbval --nbval-current-env --nbval-kernel-startup-timeout=900
 
-.PHONY: help book serve offline-zip lab test thorough checks grading quick bench attack assignments \
+.PHONY: help book page serve offline-zip lab test thorough checks grading quick bench attack assignments \
   grade gradescope pins newest clean
 
 help:
 	@echo "For everybody"
 	@echo "  make book         build the site into _build/html, every notebook executed"
 	@echo "  make serve        serve it on http://127.0.0.1:$(PORT)"
+	@echo "  make page P=pure-dp   show one page while it is written, with its checks"
 	@echo "  make lab          open the chapters as notebooks in JupyterLab"
 	@echo "  make test         build if needed, then every check but the longest"
 	@echo "  make quick        the quick tests of the package and of the claims"
@@ -85,6 +86,12 @@ serve: $(BUILT)
 
 offline-zip: $(BUILT)
 	$(SITE) run.offline _build/html _build/dpnotes-offline.zip
+
+# each save of a page, in the browser, with what must be mended
+page: PORT = 8001
+page: $(INSTALLED)
+	@test -n "$(P)" || { echo "make page P=pure-dp"; exit 1; }
+	$(BIN)/python site/author.py $(P) --port $(PORT)
 
 lab: $(INSTALLED)
 	$(SITE) carry.lab notebooks $(FLAGS)

@@ -10,7 +10,6 @@ import hashlib
 import os
 import platform
 import shutil
-import sys
 import time
 from importlib import metadata
 
@@ -79,7 +78,8 @@ def has_result(cache, notebook):
 def execute_pages(paths, cache):
     """Execute the pages that have no result yet, one on each core; the build finds them there.
 
-    A page that fails is not in the cache: the build executes it again, and says what is wrong.
+    Returns the error of each page that failed. It is not in the cache: Sphinx executes it again,
+    and says where it stands.
     """
     os.environ["TQDM_DISABLE"] = "1"  # what a page prints must not depend on how long it took
     found = {
@@ -91,13 +91,14 @@ def execute_pages(paths, cache):
 
     async def execute_all():  # the longest page first
         cores = asyncio.Semaphore(os.cpu_count() or 1)
-        await asyncio.gather(*(execute_page(cache, *page, cores) for page in due))
+        return await asyncio.gather(*(execute_page(cache, *page, cores) for page in due))
 
-    asyncio.run(execute_all())
+    ends = asyncio.run(execute_all())
+    return {path: error for (path, _), error in zip(due, ends, strict=True) if error}
 
 
 async def execute_page(cache, path, notebook, cores):
-    """Execute one page, as Sphinx will read it, when a core is free."""
+    """Execute one page, as Sphinx will read it, when a core is free; returns its error, if any."""
     async with cores:
         manager = kernels.manager(AsyncKernelManager, kernel_name="python3")
         folder = {"metadata": {"path": str(path.parent)}}
@@ -109,8 +110,7 @@ async def execute_page(cache, path, notebook, cores):
         try:
             await client.async_execute()
         except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
-            print(f"{path}: {error}", file=sys.stderr)
-            return
+            return error
         finally:
             if client.kc:
                 client.kc.stop_channels()

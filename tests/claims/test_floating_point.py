@@ -14,6 +14,7 @@ from boxes import for_all, sinh
 from dpnotes import integer_noise
 from dpnotes.chapters import floating_point
 from evidence import at_most, claim, equal, holds, must_fail
+from strategies import Scripted
 
 
 def rng(seed=1):
@@ -151,18 +152,6 @@ def test_the_binary_digits_of_the_chances(off):
             for digits, p in ((integer_noise._digits_of_exp, x), odds):
                 for bits in (64, 128, 300):
                     holds(digits(rate, bits) + off == int(p * 2**bits))
-
-
-class Scripted(np.random.Generator):
-    """Draws the words that it is told to."""
-
-    def __init__(self, *words):
-        super().__init__(np.random.PCG64(0))
-        self.words = words
-
-    def integers(self, *args, size=None, **how):
-        taken, self.words = self.words[:size], self.words[size:]
-        return np.array(taken, dtype=np.uint64)
 
 
 @claim("X-exact-noise")
