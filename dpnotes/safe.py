@@ -1,14 +1,16 @@
-"""What may be published of numbers: their count, sum, mean and quantiles.
+"""What may be published of numbers, and random numbers that are fit for it.
 
 Each row is rounded to a public grid by itself. From there on all is computed in integers and drawn
 from exactly the stated law (`integer_noise`): the promise holds for what the computer publishes, if
-the bits of `rng` are fair, as those of `secure_rng` are taken to be.
+the bits of `rng` are fair, as nobody can tell from fair bits those of `secure_rng`.
 """
 
 from __future__ import annotations
 
+import secrets
 from contextlib import suppress
 from fractions import Fraction
+from importlib import import_module
 from math import ceil, floor, frexp, ldexp
 from typing import Annotated
 
@@ -47,6 +49,29 @@ def _nearest_float(value):
 
 
 Data = Annotated[ArrayLike, _data]
+
+
+@checked
+def secure_rng() -> np.random.Generator:
+    """Random numbers fit for publishing: a NumPy Generator that every mechanism takes as `rng`.
+
+    Its bits are those of the cipher ChaCha20, with a key of 256 bits from the operating system.
+    `default_rng` is not cryptographic: who sees some of its numbers can compute the others, and a
+    seed repeats them. Make one in each process: a fork copies it, and the copies draw the same.
+    Needs the package randomgen (`pip install "dpnotes[secure]"`), else it is an ImportError.
+
+    >>> rng = dp.secure_rng()
+    >>> abs(dp.discrete_laplace_mechanism(100, epsilon=1.0, rng=rng) - 100) < 100
+    True
+    """
+    try:
+        ciphers = import_module("randomgen")
+    except ImportError:
+        raise ImportError(
+            'secure_rng needs the package randomgen: pip install "dpnotes[secure]". Pages that run '
+            "in a browser do not have it: publish from an installed package."
+        ) from None
+    return np.random.Generator(ciphers.ChaCha(key=secrets.randbits(256), rounds=20))
 
 
 @checked

@@ -8,10 +8,8 @@ import asyncio
 import contextlib
 import hashlib
 import os
-import platform
 import shutil
 import time
-from importlib import metadata
 
 import nbformat
 from jupyter_cache import get_cache
@@ -23,6 +21,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 
 import kernels
 from pages.notebook import is_executed, written_out
+from surroundings import installed
 
 FOLDER = ".jupyter_cache"
 MOST = 100  # results of pages as they were a while ago
@@ -37,12 +36,6 @@ def state_of(*paths):
                 data = path.read_bytes()
                 found.update(f"{path.relative_to(top.parent)} {len(data)}\n".encode() + data)
     return found.hexdigest()
-
-
-def installed():
-    """Python and all packages that a cell can import, with their versions."""
-    packages = {f"{one.name}=={one.version}" for one in metadata.distributions()}
-    return " ".join([platform.platform(), platform.python_version(), *sorted(packages)])
 
 
 def made_with(root):

@@ -7,7 +7,6 @@ Proofs and solutions are opened; code that only draws a figure is left out. It i
 first time tells on which page each chapter begins, for the table of contents.
 """
 
-import shutil
 import sys
 import time
 from pathlib import Path
@@ -18,7 +17,7 @@ from lxml.builder import E
 
 from carry import volume
 from carry.volume import SHEETS
-from surroundings import build_time
+from surroundings import build_time, found_chromium
 
 HERE = Path(__file__).resolve().parent
 MARGINS = {"top": "22mm", "bottom": "20mm", "left": "22mm", "right": "22mm"}
@@ -33,7 +32,7 @@ PAGE = {
 }  # fmt: skip
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 ABOUT = """Built on {} from the pages of the book. Proofs and solutions are open. The code that only
-draws figures is left out; it stands on the pages. Text: CC BY 4.0. Code: MIT."""
+draws figures is left out; it stands on the pages. Text: CC BY-SA 4.0. Code: MIT."""
 LARGEST = 15_000_000  # bytes
 PATIENCE = 900_000  # ms: a machine that does other things besides
 
@@ -107,12 +106,6 @@ def assemble(site, chapters):
         *sheets,
     )
     return E.html({"lang": "en", "data-theme": "light"}, head, body)
-
-
-def found_chromium():
-    """Where the system's browser is, or None."""
-    names = ("chromium", "chromium-browser", "google-chrome", "Chromium")
-    return next(filter(None, map(shutil.which, names)), None)
 
 
 def chromium():

@@ -50,7 +50,10 @@ ENDS = {  # a kind: what it just accepts, what it just refuses
     "Vector": (([MOST, -3], []), ([ABOVE], [[1.0]], 1.0)),
     "Matrix": (([[1.0]],), ([1.0], [[1.0], [1.0, 2.0]])),
     "Function": ((abs,), (3, None)),
-    "Generator": ((np.random.default_rng(0),), (3, np.random.RandomState(0))),
+    "Generator": (
+        (np.random.default_rng(0),),
+        (3, np.random.RandomState(0), type("Own", (np.random.Generator,), {})(np.random.PCG64(0))),
+    ),
 }
 ENDS |= {  # one number: the same ends, and no arrays
     f"{kind}Number": tuple(tuple(v for v in side if np.ndim(v) == 0) for side in ENDS[kind])
@@ -103,7 +106,10 @@ GOOD = {  # an argument of each name that most functions accept
     "draw": lambda x, runs, rng: [x] * runs, "grid": 0.25, "output": 0.5, "successes": 3,
     "trials": 10, "alarm": 0.05, "other": 1, "runs": 10, "false_alarm": 0.05, "guesses": 2,
     "correct": 2, "gamma": 0.1, "quantile": 0.5, "choices": 3, "share": 0.2, "keys": 2,
+    "people": 5, "guess": 0.6,
+    "subsets": [[1, 0, 0], [1, 1, 0], [0, 1, 1]], "failure": 0.05,
     "fpr": 0.01,
+    "strategy": np.eye(3), "bands": 2,
 }  # fmt: skip
 CLASSES = {"y": (SIGNS > 0).astype(int), "theta": np.zeros((2, 2))}
 SPECIAL = {

@@ -4,6 +4,7 @@ study. Those that promise exactness are attacked by the last bits of their answe
 
 import inspect
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -37,6 +38,18 @@ def test_each_sampler_says_that_it_is_exact_or_for_study():
     said = promises()
     assert len(said) > 20 and {exact for exact, _ in said.values()} == {True, False}
     assert [name for name, (exact, warns) in said.items() if exact == warns] == []
+
+
+def test_random_numbers_to_publish_with(monkeypatch):
+    one, other = dp.secure_rng(), dp.secure_rng()
+    assert type(one) is np.random.Generator and type(one.bit_generator).__name__ == "ChaCha"
+    assert one.bit_generator.state["state"]["rounds"] == 20
+    assert (one.integers(2**62, size=4) != other.integers(2**62, size=4)).all()
+    drawn = [dp.discrete_laplace_mechanism(7, epsilon=1.0, rng=rng) for rng in (one, other)]
+    assert max(abs(y - 7) for y in drawn) < 60  # fails once in 10^25
+    monkeypatch.setitem(sys.modules, "randomgen", None)
+    with pytest.raises(ImportError, match=r"^secure_rng needs the package randomgen: pip install"):
+        dp.secure_rng()
 
 
 # ------------------------------------------------------------------------------- the attacks

@@ -17,6 +17,8 @@ QUESTIONS = {
     "composition": "advanced composition; privacy budget; many queries",
     "query-release": "multiplicative weights; synthetic data; linear queries",
     "subsampling": "dp-sgd; clipping threshold; train a neural network",
+    "correlated-noise": "DP-FTRL; tree aggregation; continual release; matrix mechanism; BandMF;"
+    " prefix sums; running count",
     "renyi-dp": "renyi; Rényi; moments accountant; zcdp; Holder",
     "accounting": "saddle point; privacy accountant; trapezoidal rule",
     "in-practice": "opacus; opacus epsilon; shuffle; users with many rows",
