@@ -12,6 +12,8 @@ QUESTIONS = {
     " parallel composition; linkage attack",
     "approximate-dp": "what delta; choose delta; privacy loss; delta below 1/n; ε and δ",
     "gaussian": "laplace or gaussian; guassian; gaussian mechanism",
+    "risk": "membership inference; f-DP; GDP; trade-off function; ROC; attack; advantage;"
+    " what does epsilon mean; is epsilon 8 good; risk",
     "tail-bounds": "chernoff bound; hoeffding; subgaussian",
     "selection": "exponential mechanism; sparse vector; report noisy max; private median",
     "composition": "advanced composition; privacy budget; many queries",
@@ -24,7 +26,7 @@ QUESTIONS = {
     "erm": "objective perturbation; logistic regression; output perturbation",
     "adaptive-analysis": "holdout reuse; overfitting; thresholdout",
     "floating-point": "floating point noise; discrete gaussian; rounding errors",
-    "auditing": "membership inference; audit my implementation; canaries",
+    "auditing": "audit my implementation; canaries",
     "calculator": "compute epsilon; how much noise; python -m dpnotes",
     "for-instructors": "homework; grading",
     "api": "API; API reference; signature of a function",
