@@ -27,21 +27,22 @@ SITE = PYTHONPATH=site $(BIN)/python -m
 
 GRADER = $(BIN)/python -m assignments.grader
 
-# half of the tests, in their order, for each process; who is done first takes of the other's
-PYTEST = $(BIN)/python -m pytest -n 2 --dist worksteal
+# half of the tests, in their order, for each of two processes; who is done first takes of others'
+PYTEST = $(BIN)/python -m pytest -n logical --maxprocesses 8 --dist worksteal
 
-# a busy machine may take long to start a kernel
-NBVAL = -p tests.quick_nbval -p nbval --nbval --nbval-current-env --nbval-kernel-startup-timeout=900
+# the parts of the book and of the tests whose sources are other ones than in their last green run
+DUE = PATH=$(abspath $(BIN)):$$PATH $(BIN)/python -m tests.due
 
-.PHONY: help book serve offline-zip lab test thorough checks grading quick bench attack assignments \
+.PHONY: help book page serve offline-zip lab test thorough grading quick bench attack assignments \
   grade gradescope pins newest clean
 
 help:
 	@echo "For everybody"
 	@echo "  make book         build the site into _build/html, every notebook executed"
 	@echo "  make serve        serve it on http://127.0.0.1:$(PORT)"
+	@echo "  make page P=pure-dp   show one page while it is written, with its checks"
 	@echo "  make lab          open the chapters as notebooks in JupyterLab"
-	@echo "  make test         build if needed, then every check but the longest"
+	@echo "  make test         build and check what is due; all but the longest checks"
 	@echo "  make quick        the quick tests of the package and of the claims"
 	@echo "  make pdf          the whole book as one tagged PDF (printed by Chromium)"
 	@echo "  make slides       a lecture deck for each chapter"
@@ -73,8 +74,7 @@ $(INSTALLED): requirements.txt pyproject.toml
 	@touch $@
 
 book: $(INSTALLED)
-	DPNOTES_EVIDENCE=_build/evidence.json $(PYTEST) -q -m "" tests/claims
-	$(BIN)/python site/build.py $(if $(CI),--anew)
+	$(DUE) $(if $(ALL),--all) claims site
 	@touch $(BUILT)
 
 $(BUILT): $(INSTALLED) $(SOURCES)
@@ -85,6 +85,12 @@ serve: $(BUILT)
 
 offline-zip: $(BUILT)
 	$(SITE) run.offline _build/html _build/dpnotes-offline.zip
+
+# each save of a page, in the browser, with what must be mended
+page: PORT = 8001
+page: $(INSTALLED)
+	@test -n "$(P)" || { echo "make page P=pure-dp"; exit 1; }
+	$(BIN)/python site/author.py $(P) --port $(PORT)
 
 lab: $(INSTALLED)
 	$(SITE) carry.lab notebooks $(FLAGS)
@@ -97,17 +103,11 @@ pdf: $(BUILT)
 slides: $(BUILT)
 	$(SITE) carry.slides
 
-# tests/claims ran when the book was built, from the same sources
-test: MARKED = not thorough
-thorough: MARKED =
-test thorough: checks
+test: $(INSTALLED)
+	$(DUE) $(if $(ALL),--all)
 
-checks: $(BUILT)
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	PATH=$(abspath $(BIN)):$$PATH node_modules/.bin/biome ci site
-	TQDM_DISABLE=1 $(PYTEST) --dist loadfile $(NBVAL) -q _build/jupyter_execute
-	$(PYTEST) -m "$(MARKED)" --durations=20 --ignore=tests/claims tests
+thorough: $(INSTALLED)
+	$(DUE) --thorough
 
 # as root
 grading: $(INSTALLED)

@@ -26,9 +26,9 @@ from .accountant import (
 )  # fmt: skip
 from .mechanisms import (
     discrete_gaussian_mechanism, discrete_laplace_mechanism, gaussian_mechanism,
-    laplace_mechanism, randomized_response_estimate, randomized_response_mechanism, safe_sum,
-    to_grid,
+    laplace_mechanism, randomized_response_estimate, randomized_response_mechanism,
 )  # fmt: skip
+from .safe import secure_rng, safe_quantile, safe_sum, to_grid
 
 __all__ = [
     "PrivacyLoss", "approximate_max_divergence", "bounded_range", "calibrate", "clip_rows",
@@ -37,9 +37,9 @@ __all__ = [
     "gaussian_mechanism", "gaussian_sigma", "hockey_stick", "kl", "laplace",
     "laplace_mechanism", "max_divergence", "randomized_response",
     "randomized_response_estimate", "randomized_response_mechanism", "rdp_to_dp",
-    "rdp_to_dp_improved", "rdp_to_dp_optimal", "renyi_divergence", "safe_sum", "subsample",
-    "subsample_substitution", "to_grid", "total_variation", "tradeoff", "zcdp_to_dp",
-    "zcdp_to_dp_improved",
+    "rdp_to_dp_improved", "rdp_to_dp_optimal", "renyi_divergence", "safe_quantile", "safe_sum",
+    "secure_rng", "subsample", "subsample_substitution", "to_grid", "total_variation", "tradeoff",
+    "zcdp_to_dp", "zcdp_to_dp_improved",
 ]  # fmt: skip
 
 __version__ = "5.0.0"  # the edition of the book first

@@ -201,6 +201,14 @@ def instance(name: str, value: Any, kind: Any, words: str | None = None) -> Any:
     return value
 
 
+def generator(name, value):
+    """A NumPy Generator, and none of a subclass: a method that it changes would serve only those
+    mechanisms that call it, and the others would go on with the stream inside."""
+    if type(value) is not np.random.Generator:
+        raise refusal(name, value, GENERATOR)
+    return value
+
+
 def checked(call: Callable[P, R]) -> Callable[P, R]:
     """The function, with each argument checked as its annotation says.
 
@@ -296,5 +304,5 @@ Distribution = Annotated[ArrayLike, also(_laws, lambda p: p.ndim == 1, "one list
 Vector = Annotated[ArrayLike, vector]
 Matrix = Annotated[ArrayLike, lambda name, value: array(name, value, 2)]
 Function = Annotated[Callable, partial(instance, kind=Callable, words="a function")]
-_generator = partial(instance, kind=np.random.Generator, words="a NumPy Generator (default_rng)")
-Generator = Annotated[np.random.Generator, _generator]
+GENERATOR = "a NumPy Generator itself: secure_rng() to publish, default_rng(seed) for study"
+Generator = Annotated[np.random.Generator, generator]

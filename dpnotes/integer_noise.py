@@ -2,7 +2,8 @@
 
 A coin of chance p is one comparison of random bits with the binary digits of p. The first 64 bits
 decide, except in one case in 2^64; then more digits are worked out in whole numbers. The digits of
-e^-r come from fractions on both sides of it (X-exact-noise).
+e^-r come from fractions on both sides of it (X-exact-noise). A choice among many candidates
+compares random bits with the sums of their weights, in the same way (X-exact-choice).
 """
 
 from fractions import Fraction
@@ -13,6 +14,7 @@ import numpy as np
 
 WORD = 64
 SHARP = 2.0**-40  # far above the error of `np.exp`: closer than this, fractions decide
+GUARD = 96  # bits beyond those that were drawn, in which weights are enclosed
 LAST_RATE = 48  # e^-48 < 2^-64: a digit of that rate is set less than once in 2^64 draws
 
 
@@ -44,6 +46,11 @@ def _digit_chances(rate):
     return *chances, partial(_digits_of_exp, rate)
 
 
+def odds_coins(rate, size, rng):
+    """`size` booleans, true with probability e^-rate/(1 + e^-rate), `rate` a Fraction > 0."""
+    return coins(partial(_digits_of_odds, rate), size, rng)
+
+
 def discrete_laplace_noise(rate, size, rng):
     """Integers z with P(z) proportional to exp(-rate |z|): the difference of two geometrics."""
     both = geometric(rate, 2 * size, rng)
@@ -64,6 +71,61 @@ def discrete_gaussian_noise(variance, size, rng):
         kept.append(z)
         missing -= len(z)
     return np.concatenate(kept) if kept else np.zeros(0, dtype=np.int64)
+
+
+def choice_around(middle, sides, rate, rng):
+    """Which class of candidates: (side, i), or (None, 0) for the middle (X-exact-choice).
+
+    `middle` candidates, at least one, have the weight 1. Each of the two `sides` is a pair: a
+    Fraction `first` > 0, and whole numbers; counts[i] candidates there have the weight
+    exp(-rate (first + i)). A class is drawn with the probability of all its candidates together.
+    """
+    drawn, bits, chosen = 0, 0, None
+    while chosen is None:  # nearly always once: the next 64 bits are needed in some 2^-50 of cases
+        drawn, bits = drawn << WORD | int(_words(1, rng)[0]), bits + WORD
+        chosen = _class_of(drawn, bits, list(_enclosed_weights(middle, sides, rate, bits)))
+    return chosen
+
+
+def _class_of(drawn, bits, classes):
+    """The class in which a uniform number lies that begins with these bits; None if that is the
+    rest, or if the bits do not tell. A class (name, low, high) has a weight in [low, high]."""
+    least, most = (sum(ends) for ends in list(zip(*classes, strict=True))[1:])
+    before = below = above = 0  # the weights up to a class sum to `below` to `above`
+    for name, low, high in classes:
+        before, below, above = above, below + low, above + high
+        last = below == least and above == most
+        if before << bits <= drawn * least and (last or (drawn + 1) * most <= below << bits):
+            return name
+    return None
+
+
+def _enclosed_weights(middle, sides, rate, bits):
+    """Classes (name, low, high), farther and farther out, with weights in units of 2^-w; what
+    weighs less than 2^-bits in all is the last class, the rest, with the name None."""
+    w = bits + GUARD
+    step, *powers = (_enclosed(rate * far, w) for far in (1, *(first for first, _ in sides)))
+    left = sum(int(np.sum(counts)) for _, counts in sides)
+    yield (None, 0), middle << w, middle << w
+    for i in range(max(len(counts) for _, counts in sides)):
+        if left * max(high for _, high in powers) < 1 << GUARD:
+            break
+        for side, (_, counts) in enumerate(sides):
+            if i < len(counts):
+                count = int(counts[i])
+                left -= count
+                yield (side, i), count * powers[side][0], count * powers[side][1]
+        powers = [(low * step[0] >> w, (high * step[1] >> w) + 1) for low, high in powers]
+    if left:
+        yield None, 0, left * max(high for _, high in powers)
+
+
+@lru_cache(maxsize=64)
+def _enclosed(rate, w):
+    """Whole numbers on both sides of 2^w exp(-rate)."""
+    low, high, one = enclosed_exp(rate, w)
+    more = one.bit_length() - 1 - w
+    return low >> more, (high >> more) + 1
 
 
 def coins(digits, size, rng):

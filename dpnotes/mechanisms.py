@@ -2,26 +2,23 @@
 explicit random generator, and returns what may be published. `sigma` is always the standard
 deviation of the noise that is drawn; no sensitivity multiplies it.
 
-For what is published in earnest: `safe_sum`, `discrete_laplace_mechanism` and
-`discrete_gaussian_mechanism`, which compute with integers and draw from exactly the stated law
-(`integer_noise`). `laplace_mechanism` and `gaussian_mechanism` are the theorems' mechanisms in
+For what is published in earnest: `discrete_laplace_mechanism`, `discrete_gaussian_mechanism` and
+`randomized_response_mechanism`, which draw from exactly the stated law (`integer_noise`), and what
+`safe` makes of them. `laplace_mechanism` and `gaussian_mechanism` are the theorems' mechanisms in
 floating point, for study and simulation: their low bits can tell the value (X-low-bits).
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
 from fractions import Fraction
 from typing import Annotated
 
 import numpy as np
 
-from .numerics import expit
 from .checks import (
-    Array, ArrayLike, Count, Generator, Positive, PositiveNumber, Real, RealNumber, as_array,
-    checked, refusal,
+    Array, ArrayLike, Count, Generator, Positive, PositiveNumber, Real, as_array, checked, refusal,
 )  # fmt: skip
-from .integer_noise import discrete_gaussian_noise, discrete_laplace_noise
+from .integer_noise import discrete_gaussian_noise, discrete_laplace_noise, odds_coins
 
 
 def _bits(name, value):
@@ -42,31 +39,8 @@ def _integers(name, value):
     raise refusal(name, value, "an integer or an array of integers")
 
 
-def _data(name, value):
-    """Each value as the float nearest to it, whatever the others are; NaN for None."""
-    array = as_array(value)
-    with suppress(Exception):  # no array, or an object that is no number: its message may show it
-        if array.dtype == object:
-            array = np.vectorize(_nearest_float, otypes=[float])(array)
-        if array.dtype.kind in "biuf":
-            with np.errstate(over="ignore"):  # of floats that are longer
-                return array.astype(float)
-    raise refusal(name, value, "numbers")
-
-
-def _nearest_float(value):
-    """Infinite for a number beyond the floats."""
-    if isinstance(value, (str, bytes, bytearray, complex, np.complexfloating)):
-        raise TypeError
-    try:
-        return np.nan if value is None else float(value)
-    except OverflowError:
-        return np.inf if value > 0 else -np.inf
-
-
 Bits = Annotated[ArrayLike, _bits]
 Integers = Annotated[ArrayLike, _integers]
-Data = Annotated[ArrayLike, _data]
 
 
 @checked
@@ -103,16 +77,20 @@ def gaussian_mechanism(value: Real, *, sigma: Positive = 1.0, rng: Generator) ->
 
 @checked
 def randomized_response_mechanism(bits: Bits, epsilon: Positive = 1.0, *, rng: Generator) -> Array:
-    """Report each bit truly with probability e^epsilon/(1+e^epsilon), else its opposite.
+    """Report each bit truly with probability e^epsilon/(1+e^epsilon), else its opposite, exactly.
 
     epsilon-DP for each respondent (F-randomized-response). `bits`: 0/1 or booleans of any shape;
-    the result is a boolean array of that shape.
+    the result is a boolean array of that shape. The float `epsilon` is taken as the fraction it is.
 
     >>> dp.randomized_response_mechanism([1, 0, 1], epsilon=2.0, rng=np.random.default_rng(1))
     array([ True, False,  True])
     """
-    lie = expit(-epsilon)
-    return bits ^ (rng.random(bits.shape) < lie)
+    bits, epsilon = np.broadcast_arrays(bits, epsilon)
+    lies = np.zeros(bits.shape, dtype=bool)
+    for one in np.unique(epsilon):
+        same = epsilon == one
+        lies[same] = odds_coins(Fraction(one), int(same.sum()), rng)
+    return bits ^ lies
 
 
 @checked
@@ -159,54 +137,6 @@ def discrete_gaussian_mechanism(
     103
     """
     return _sum_of_integers(value, discrete_gaussian_noise(Fraction(sigma) ** 2, value.size, rng))
-
-
-@checked
-def to_grid(values: Data, *, lower: RealNumber, upper: RealNumber, grid: PositiveNumber) -> Array:
-    """Each value as a whole number of grid steps, kept within those of `lower` and `upper`.
-
-    round(value/grid), clipped to round(lower/grid)..round(upper/grid), as an int64 array. NaN and
-    None count as `lower`: a refusal would reveal them. Entry by entry, so one row moves one integer
-    (X-safe-sum).
-
-    >>> dp.to_grid([0.3, 9.0], lower=0.0, upper=1.0, grid=0.25)
-    array([1, 4])
-    """
-    least, most = _grid_ends(lower, upper, grid)
-    with np.errstate(over="ignore"):  # a warning would reveal them, too
-        steps = np.rint(np.where(np.isnan(values), lower, values) / grid)
-    return np.clip(steps, least, most).astype(np.int64)
-
-
-@checked
-def safe_sum(
-    values: Data, *, lower: RealNumber, upper: RealNumber, grid: PositiveNumber,
-    epsilon: PositiveNumber = 1.0, rng: Generator,
-) -> float:  # fmt: skip
-    """The sum of `values`, epsilon-DP if a row is added or removed: integers until the noise is in.
-
-    Each value is clipped and rounded to a multiple of `grid` (`to_grid`) and the integers are
-    summed without rounding. Discrete Laplace noise is added, of their sensitivity
-    max(abs(lower), abs(upper))/grid in whole steps. Only then is the sum multiplied by `grid`
-    (X-safe-sum). `values` may be empty. Rounding costs at most grid/2 a row.
-
-    >>> dp.safe_sum([0.3, 9.0], lower=0.0, upper=1.0, grid=0.25, rng=np.random.default_rng(1))
-    1.75
-    """
-    least, most = _grid_ends(lower, upper, grid)
-    steps = to_grid(values, lower=lower, upper=upper, grid=grid)
-    total = sum(np.ravel(steps).tolist())
-    sensitivity = max(abs(least), abs(most), 1)
-    return float(grid * discrete_laplace_mechanism(total, sensitivity, epsilon, rng=rng))
-
-
-def _grid_ends(lower, upper, grid):
-    """The clipping bounds as whole numbers of grid steps."""
-    if not lower <= upper:
-        raise refusal("upper", upper, f"at least lower = {lower!r}")
-    if not max(abs(lower), abs(upper)) / grid < 2**53:
-        raise refusal("grid", grid, "at least 2^-53 of lower and upper")
-    return round(lower / grid), round(upper / grid)
 
 
 def _sum_of_integers(value, noise):

@@ -8,11 +8,8 @@ import asyncio
 import contextlib
 import hashlib
 import os
-import platform
 import shutil
-import sys
 import time
-from importlib import metadata
 
 import nbformat
 from jupyter_cache import get_cache
@@ -24,6 +21,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 
 import kernels
 from pages.notebook import is_executed, written_out
+from surroundings import installed
 
 FOLDER = ".jupyter_cache"
 MOST = 100  # results of pages as they were a while ago
@@ -38,12 +36,6 @@ def state_of(*paths):
                 data = path.read_bytes()
                 found.update(f"{path.relative_to(top.parent)} {len(data)}\n".encode() + data)
     return found.hexdigest()
-
-
-def installed():
-    """Python and all packages that a cell can import, with their versions."""
-    packages = {f"{one.name}=={one.version}" for one in metadata.distributions()}
-    return " ".join([platform.platform(), platform.python_version(), *sorted(packages)])
 
 
 def made_with(root):
@@ -79,7 +71,8 @@ def has_result(cache, notebook):
 def execute_pages(paths, cache):
     """Execute the pages that have no result yet, one on each core; the build finds them there.
 
-    A page that fails is not in the cache: the build executes it again, and says what is wrong.
+    Returns the error of each page that failed. It is not in the cache: Sphinx executes it again,
+    and says where it stands.
     """
     os.environ["TQDM_DISABLE"] = "1"  # what a page prints must not depend on how long it took
     found = {
@@ -91,13 +84,14 @@ def execute_pages(paths, cache):
 
     async def execute_all():  # the longest page first
         cores = asyncio.Semaphore(os.cpu_count() or 1)
-        await asyncio.gather(*(execute_page(cache, *page, cores) for page in due))
+        return await asyncio.gather(*(execute_page(cache, *page, cores) for page in due))
 
-    asyncio.run(execute_all())
+    ends = asyncio.run(execute_all())
+    return {path: error for (path, _), error in zip(due, ends, strict=True) if error}
 
 
 async def execute_page(cache, path, notebook, cores):
-    """Execute one page, as Sphinx will read it, when a core is free."""
+    """Execute one page, as Sphinx will read it, when a core is free; returns its error, if any."""
     async with cores:
         manager = kernels.manager(AsyncKernelManager, kernel_name="python3")
         folder = {"metadata": {"path": str(path.parent)}}
@@ -109,8 +103,7 @@ async def execute_page(cache, path, notebook, cores):
         try:
             await client.async_execute()
         except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
-            print(f"{path}: {error}", file=sys.stderr)
-            return
+            return error
         finally:
             if client.kc:
                 client.kc.stop_channels()

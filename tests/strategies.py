@@ -1,12 +1,15 @@
-"""Random instances: pairs of laws, parameters in log scale; the same draws, and threads."""
+"""Random instances: pairs of laws, parameters in log scale; draws and their laws, and threads."""
 
 import threading
 import time
 from itertools import product
 
 import numpy as np
+from scipy import stats
 
-from evidence import equal
+from evidence import equal, holds
+
+ALARM = 1e-8  # of one comparison of draws with a law
 
 
 def close_laws(rng, epsilon, size, count):
@@ -90,3 +93,22 @@ def slowly(answer):
     """Lets the other threads go on before this one does."""
     time.sleep(0.005)
     return answer
+
+
+def follows(drawn, law):
+    """Chi-square test of indices against a law; outcomes below 1e-9 must not occur."""
+    seen, keep = np.bincount(drawn, minlength=len(law)), law > 1e-9
+    good = stats.chisquare(seen[keep], law[keep] / law[keep].sum() * len(drawn)).pvalue > ALARM
+    holds(np.array([good, not seen[~keep].any()]))
+
+
+class Scripted(np.random.Generator):
+    """Draws the words that it is told to."""
+
+    def __init__(self, *words):
+        super().__init__(np.random.PCG64(0))
+        self.words = words
+
+    def integers(self, *args, size=None, **how):
+        taken, self.words = self.words[:size], self.words[size:]
+        return np.array(taken, dtype=np.uint64)

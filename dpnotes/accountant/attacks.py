@@ -39,7 +39,7 @@ def most_power(first, second, alpha):
     power[alpha == 0] = first.infinite
     right = np.flatnonzero(places >= 0)  # NaN where no peak was looked for
     s = places[right]
-    bound = first.delta(s)[1] + np.exp(np.minimum(s, 700.0)) * alpha[right] * (1 + 8 * EPS)
+    bound = first.delta(s)[1] + np.exp(s) * alpha[right] * (1 + 8 * EPS)
     power[right] = np.minimum(power[right], bound)
     return np.clip(power * (1 + 4 * EPS), alpha, 1.0)
 
@@ -80,7 +80,7 @@ def _heights(first, second, places, alpha):
     right = s >= 0
     missed[right] = first.complement(s[right])
     missed[~right] = second.complement(-s[~right])
-    missed, size = missed.reshape(places.shape), np.exp(np.minimum(np.abs(places), 700.0))
+    missed, size = missed.reshape(places.shape), np.exp(np.abs(places))
     rises = missed - size * alpha * (1 + 8 * EPS)
     falls = (missed - alpha * (1 + 8 * EPS)) / size * (1 - 4 * EPS)
     return np.where(places >= 0, rises, falls)

@@ -87,7 +87,7 @@ class Band(Step):
             one, slip = a.cumulants(c)
             whole, noise, d = whole + k @ one, noise + k @ slip, d + k @ np.log1p(-ratio)
             off += k @ (ratio / (1 - ratio) * error)
-        noise += off / max(expm1(min(-d, 700.0)), 1e-300) + 4 * EPS
+        noise += off / np.expm1(-d) + 4 * EPS
         return float(whole) + log(-expm1(d)), float(noise)
 
     def along(self, c, h, count):
@@ -104,17 +104,18 @@ class Band(Step):
                 _, part, more = other or (0, 0j, 0.0)
                 ratio = start * np.exp(part - one)
                 whole, d = whole + times @ one, d + times @ log1p_complex(-ratio)
-                noise += np.expm1(np.minimum(times @ np.log1p(slip), 500.0))
-                size = start * np.exp(np.maximum(np.real(part), -700.0) - one.real)
+                noise += times @ np.log1p(slip)
+                size = start * np.exp(np.real(part) - one.real)
                 size /= np.maximum(abs(1 - ratio), EPS)
                 off += times @ (size * (slip + more + sure + 8 * EPS))
         up = d.real > 0  # there abs(b) > abs(a)
         rise = np.where(up, 1.0, -1.0) * expm1_complex(np.where(up, -d, d))
-        rise = np.where(abs(rise) > 1e-200, rise, 1e-200)
+        rise = np.where(abs(rise) > 1e-200, rise, 1e-200)  # more than nothing: LEAST is 1e-170
         value = whole + np.where(up, d, 0.0) + np.log(rise) - log(-expm1(still))
         value[0] = 0.0
-        off *= np.maximum(np.exp(np.where(up, 0.0, d.real)), EPS) / abs(rise)
-        return value, noise + off + first / expm1(min(-still, 700.0)) + 8 * EPS
+        # (1 - J/a)^k is off by e^off - 1 of itself; below EPS, by so much of 1
+        off = np.expm1(off) * np.maximum(np.exp(np.where(up, 0.0, d.real)), EPS) / abs(rise)
+        return value, noise + np.log1p(off) + first / np.expm1(-still) + 8 * EPS
 
     def falls(self, c):
         rounds = np.concatenate([k for k, *_ in self.cuts])

@@ -25,6 +25,7 @@ TRUSTED = 0.5  # above this error Chernoff's bounds may say more
 SHARP, WORSE = 1e-12, 10.0  # a line serves below SHARP, or below WORSE times the middle's error
 FAIR, PINCHED = 1e-9, 1e-7  # errors (with a pinch) that may ask for a new line
 FAR, LOWER = 0.3, 2.0  # distances from the start, in log t, that do
+DEEP = 1e-39  # lower tails of rare losses have no lines
 LEAST = 1e-290  # what upper ends have above, and lower ends below, what may have underflowed
 
 
@@ -79,7 +80,7 @@ class Direction:
         return self._chernoff(1, epsilon) + self.infinite + LEAST
 
     def _chernoff(self, side, epsilon):
-        return np.exp(np.minimum(self.tilts[side].log_bounds(epsilon), 0.0))
+        return np.exp(np.fmin(self.tilts[side].log_bounds(epsilon), 0.0))
 
     def delta(self, epsilon):
         """(low, high) for an array of e >= 0."""
@@ -97,6 +98,9 @@ class Direction:
             inside = epsilon < self.top + self.top_error
             inside[inside] = self.chernoff_delta(epsilon[inside]) > self.infinite + least
             bounds[:, inside] = share_lines(epsilon[inside], self._deltas)
+            if (wide := (bounds[0] < DEEP) & (bounds[1] > DEEP) & inside).any():
+                past = self.epsilon(np.array([DEEP]))[1, 0]  # what holds here holds further out
+                bounds[1, wide & (epsilon >= past)] = DEEP
             bounds[:2] = self._below_top(epsilon, bounds[:2])
         bounds *= np.array([[1 - 4 * EPS], [1 + 4 * EPS], [1 - 4 * EPS]])
         bounds = np.clip(bounds, 0.0, 1.0)

@@ -34,6 +34,7 @@ from .tilts import TOLERANCE, Tilts, cumulant
 ENOUGH = 1e-9  # relative error: aliases and cut of a pinched line
 WORK, BLOCK = 1_000_000_000, 4096  # most products of a line; nodes of a block
 HEIGHTS = 1.15 ** np.arange(200)
+NOTHING = -700.0  # log of what a node may have and is left out, beside those of 1e-290
 
 
 @dataclass
@@ -62,8 +63,7 @@ class Line:
         shape, noise = np.zeros(self.count, dtype=complex), np.zeros(self.count)  # log, of M^k
         for step, k in self.parts:
             value, error = step.along(self.c, self.h, self.count)
-            value *= k
-            shape += value
+            shape += k * value
             noise += k * error
         shape[0] -= log(2)
         rows, width = 3 if self.pinch else 2, isqrt(self.count - 1) + 1
@@ -73,7 +73,8 @@ class Line:
             some = slice(first, min(first + BLOCK, self.count))
             y = self.h * np.arange(some.start, some.stop)
             z, value = self.c + 1j * y, np.exp(shape[some])
-            off = np.expm1(np.minimum(noise[some], 500.0)) + 10 * EPS
+            off = np.expm1(noise[some]) + 10 * EPS
+            off[shape[some].real + noise[some] < NOTHING] = 0.0
             if self.grid:
                 off += self.grid[2] * np.abs(z)
                 kernels[:, some] = self._of_lattice(self.grid[1], z, value)
@@ -100,6 +101,7 @@ class Line:
         """For an array of e: log t(e), abs(d log t/de), and a bound on the relative error of t."""
         place, left = self._first_above(epsilon)
         flat, steep, *density = 2 * self.unit * self._turned(place)
+        # a tail is not below 0: less than this is round-off, and the error is many times as large
         value = np.maximum(flat - np.expm1(-left) * steep, 1e-290)
         slope = np.exp(-left) * np.abs(steep) / value
         front = self.cumulant - self.c * place
@@ -108,11 +110,11 @@ class Line:
             slip = self.grid[2] * 2 * self.unit * self._sizes[2, 1]
             rounding = rounding - np.expm1(-left) * self._rounding(1, place) + slip
         rounding = rounding / value + self.round_off + 2 * EPS * np.abs(self.c * place)
-        error = rounding + np.exp(min(self.log_cut, 600.0)) / value
+        error = rounding + np.exp(self.log_cut) / value
         error += self._aliases(epsilon, self.cumulant - self.c * epsilon, value, left)
         if self.pinch:
             error += (np.abs(density[0]) + self._rounding(2, place)) / value
-        return front + np.log(value), slope, error
+        return front + np.log(value), slope, np.where(np.isnan(error), np.inf, error)
 
     def _turned(self, place):
         """The sums of kernels times e^(-iy place): with y = coarse + fine, as in ``_direct_sums``,
@@ -145,11 +147,10 @@ class Line:
         c, heights = self.rivals
         decay = np.abs(c - self.c) * self.period
         exponent = heights - np.multiply.outer(epsilon, c) - front[:, None] - decay
-        exponent = np.minimum(exponent, 600.0)
-        exponent[:, decay < 0.7] = 600.0  # 1 / (1 - e^-decay) <= 2 for the others
-        least = [exponent[:, way].min(axis=1) for way in (c > self.c, c < self.c)]
+        exponent[:, decay < 0.7] = np.inf  # 1 / (1 - e^-decay) <= 2 for the others
+        least = [np.fmin.reduce(exponent[:, way], axis=1) for way in (c > self.c, c < self.c)]
         scale = value * np.exp(-self.c * left)  # relative to e^(-ce), not e^(-c place)
-        return 2 * sum(np.exp(np.minimum(x, 600.0)) for x in least) / scale
+        return 2 * sum(map(np.exp, least)) / scale
 
 
 class SumOfLines:
@@ -166,7 +167,7 @@ class SumOfLines:
         share = np.exp(answers[:, 0] - log_tail)
         slope, error = (share[:, None] * answers[:, 1:]).sum(axis=0)
         for tilts in self.rest:
-            error += np.exp(np.minimum(tilts.log_bounds(epsilon) - log_tail, 600.0))
+            error += np.exp(tilts.log_bounds(epsilon) - log_tail)
         return log_tail, slope, np.where(np.isnan(error), np.inf, error)  # 0 times inf
 
 

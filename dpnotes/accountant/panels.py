@@ -33,7 +33,7 @@ def turned_loss(u, rate):
     """m(u) off the real line, abs(Im u) < pi."""
     if rate == 1:
         return u
-    rise = rate * expm1_complex(np.minimum(u.real, 30.0) + 1j * u.imag)
+    rise = rate * expm1_complex(np.minimum(u.real, 700.0) + 1j * u.imag)
     right = u.real > 0
     one, other = np.where(right, [[rate], [1 - rate]], [[1 - rate], [rate]])
     far = np.where(right, u, 0.0) + np.log(one + other * np.exp(np.where(right, -u, u)))
@@ -131,8 +131,8 @@ class Laplace(Step):
         rise *= 0.5 - self.end / 4 / s  # M e^-s - 1, up to a constant
         s += log1p_complex(rise)
         s -= s[0].real
-        noise = EPS * (4 + 2 * (far + angle) + 2 * (abs(s.real) + abs(s.imag)))
-        return s, noise / np.clip(abs(1 + rise), 1e-100, 1.0)
+        noise = EPS * (4 + 2 * (far + angle)) / np.clip(abs(1 + rise), 1e-300, 1.0)
+        return s, np.log1p(noise) + 2 * EPS * (abs(s.real) + abs(s.imag))
 
     def falls(self, c):
         loss, log_p, *_ = self.rule(c, 0.0)
@@ -141,9 +141,9 @@ class Laplace(Step):
         u = np.linspace(-self.end, self.end, 3)
         power = 1 + self._power(c)
         density = self.log_q(u) - u + power * mixed_loss(u, self.rate) - log(self.rate)
-        peak = float(np.exp(min(np.max(density) - log_mass + 0.1, 600.0)))
-        atoms = float(np.exp(tilted[[0, -1]]).sum()) * (1 + 1e-12)
-        return lambda height: min(0.0, log(atoms + 4 * peak / height) if height > 0 else 0.0)
+        peak = float(np.max(density)) - log_mass + 0.1 + log(4)
+        atoms = float(np.logaddexp(*tilted[[0, -1]])) + 1e-12
+        return lambda height: min(0.0, float(np.logaddexp(atoms, peak - np.log(height))))
 
 
 @dataclass(frozen=True)

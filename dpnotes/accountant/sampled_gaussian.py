@@ -194,7 +194,7 @@ class SampledGaussian(Step):
         the weight of an outcome; and log of that weight at x."""
         share = np.exp(log_share((x - 0.5) / self.sigma**2, self.rate))
         turned = 2 * np.sin(self.angles / 2) ** 2
-        grown = 0.5 * np.log1p(-np.minimum(2 * turned * share * (1 - share), 1 - 1e-15))
+        grown = 0.5 * np.log1p(-2 * turned * share * (1 - share))
         phase = np.arctan2(share * np.sin(self.angles), 1 - turned * share)
         return grown, phase, 0.0, 0.0
 

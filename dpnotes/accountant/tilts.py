@@ -148,12 +148,13 @@ class Tilts:
             return epsilon
         c, heights = self._heights({"epsilon": x} for x in {epsilon.min(), epsilon.max()})
         moved = np.multiply.outer(epsilon, c)
-        return np.min(heights - moved + 4 * EPS * np.abs(moved), axis=1)
+        return np.fmin.reduce(heights - moved + 4 * EPS * np.abs(moved), axis=1)
 
     def epsilon_bounds(self, log_tail):
         """The least e that Chernoff's bound on the right side gives, for an array of tails."""
         c, heights = self._heights({"log_tail": x} for x in {log_tail.min(), log_tail.max()})
-        return np.min((heights - log_tail[:, None]) / c, axis=1) * (1 + 1e-14) + 1e-300
+        bounds = np.fmin.reduce((heights - log_tail[:, None]) / c, axis=1)
+        return bounds * (1 + 1e-14) + 1e-300
 
     def _heights(self, questions):
         """Tilts, and K + C there, for Chernoff's bounds: all entries that these questions need."""

@@ -33,7 +33,7 @@ class OneStep:
         size = curve.size(step)
         self.rate, self.side, self.unit = step.rate, step.side, size**curve.power
         self._unsampled = partial(curve.log_delta, size)
-        self.step_size = 1e-6 * size * step.rate  # of epsilon, for slopes
+        self.step_size = 1e-6 * size * step.rate  # of epsilon, for slopes, beside 1e-7 of itself
 
     def log_delta(self, epsilon):
         """For an array of epsilon >= 0."""
@@ -51,13 +51,13 @@ class OneStep:
         plus ROUNDING. Where epsilon < 0 the value is that at 0."""
         epsilon = np.maximum(epsilon, 0.0)
         value = self.log_delta(epsilon)
-        left = np.maximum(epsilon - self.step_size, 0.0)
-        slope = self.log_delta(left) - self.log_delta(left + self.step_size)
-        before = np.maximum(epsilon - 4 * EPS * (epsilon + self.unit), 0.0)
-        rise = self.log_delta(before) - value
-        error = np.expm1(np.minimum(rise + ROUNDING * (1 + np.abs(value)), 600.0))
-        error = np.where(np.isneginf(value), 0.0, error)
-        return value, np.nan_to_num(slope / self.step_size, nan=1e300, posinf=1e300), error
+        width = np.maximum(self.step_size, 1e-7 * epsilon)
+        left = np.maximum(epsilon - width, 0.0)
+        slope = (self.log_delta(left) - self.log_delta(left + width)) / width
+        before = self.log_delta(np.maximum(epsilon - 4 * EPS * (epsilon + self.unit), 0.0))
+        error = np.expm1(before - value + ROUNDING * (1 + np.abs(value)))
+        error = np.where(np.isneginf(before), 0.0, error)  # nothing is lost there
+        return value, np.nan_to_num(slope, nan=1e300, posinf=1e300), error
 
 
 @dataclass(frozen=True)
@@ -169,21 +169,23 @@ class Sums:
         for first in range(0, len(epsilon), block):
             some = slice(first, first + block)
             sums[:, some] = self._block(epsilon[some, None])
-        return *sums[:2], np.minimum(sums[2], 1e300)
+        return sums
 
     def _block(self, epsilon):
         gap = self.loss - epsilon
         loses, inside = -np.expm1(-np.maximum(gap, 0.0)), gap > 0
-        top = np.where(inside, self.log_p, -np.inf).max(axis=1, keepdims=True)
+        felt = gap > -self.slip  # what is there may lose more than epsilon
+        top = np.where(felt, self.log_p, -np.inf).max(axis=1, keepdims=True)
         top = np.where(np.isfinite(top), top, 0.0)
-        p = np.exp(np.minimum(self.log_p - top, 0.0))
+        p = np.exp(np.where(felt, self.log_p - top, -np.inf))
         terms = p * loses
         value = terms.sum(axis=1)
         slope = (p * inside * np.exp(-np.maximum(gap, 0.0))).sum(axis=1)
-        near = np.where(gap > -self.slip, self.slip + EPS * np.abs(epsilon), 0.0)
+        near = self.slip + EPS * np.abs(epsilon)
         error = (terms * self.noise + p * near).sum(axis=1)
-        answer = np.log(value) + top[:, 0], slope / value, error / value
-        return np.nan_to_num(answer, nan=0.0, posinf=1e300, neginf=-np.inf)
+        error = np.where(error > 0, error / value, 0.0)  # 0 of nothing
+        slope = np.nan_to_num(slope / value, nan=0.0, posinf=1e300)
+        return np.log(value) + top[:, 0], slope, error
 
 
 def reach(sigma):

@@ -140,7 +140,7 @@ class Thresholdout(Unique):
     `threshold` + G + H, the answer is holdout + Z, uses up one of `budget` and redraws G; else it
     is the training value. With the budget gone it is NaN. On m holdout rows a run is
     2 budget/(scale m)-DP (adaptive-analysis-thresholdout). Keeps `repetitions` runs at once.
-    Threads that ask are answered one after the other.
+    Threads that ask are answered one after the other. For study: floats leak (X-low-bits).
 
     >>> oracle = adaptive_analysis.Thresholdout(0.1, 0.01, budget=1, rng=np.random.default_rng(1))
     >>> oracle.answer([[0.5, 0.9, 0.5]], [[0.5, 0.5, 0.5]]).round(2)

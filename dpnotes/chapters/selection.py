@@ -3,8 +3,7 @@
 The **spread** of a step to a neighbour says how far the change of one candidate's score can be from
 the change of another's. It is at most 2 sensitivity, and at most sensitivity where all scores move
 the same way (as counts under add/remove do). Noise of scale b, or weights exp(score/b), cost
-epsilon = spread/b (F-3.9, F-3.10). Scores stand along the last axis. Noise is drawn in floating
-point: for study.
+epsilon = spread/b (F-3.9, F-3.10). Scores stand along the last axis.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from typing import Annotated
 
 import numpy as np
 
-from ..mechanisms import Data
 from ..numerics import gauss, log_binomial, matrix_product, softmax
 from ..checks import (
     Array, ArrayLike, Count, Generator, PositiveNumber, PositiveProbability, RealNumber,
     Vector, also, array, checked, choice, count, probability, real, refusal,
 )  # fmt: skip
+from ..safe import Data, safe_quantile
 
 MOST_ENTRIES = 10_000_000  # of the table of databases that small_db lists
 MOST_CANDIDATES = 4000  # of an exact law
@@ -42,7 +41,8 @@ def exponential(
     """Index r with probability proportional to exp(epsilon utility[r] / (2 sensitivity)).
 
     epsilon-DP when one neighbour moves every utility by at most `sensitivity` (F-exponential,
-    F-3.10). The largest exponent after Gumbel noise, along the last axis.
+    F-3.10). The largest exponent after Gumbel noise, along the last axis. For study: floats make
+    some outcomes impossible (X-impossible).
 
     >>> selection.exponential([10, 8, 3], rng=np.random.default_rng(1))
     0
@@ -70,7 +70,8 @@ def noisy_max(
     """Index of the largest of `scores` after independent noise of this `scale` on each.
 
     (s/scale)-DP for scores of spread s (F-3.9). `noise`: "laplace", "exponential" (the law of
-    `permute_and_flip`) or "gumbel" (the law of `exponential`).
+    `permute_and_flip`) or "gumbel" (the law of `exponential`). For study: floats make some outcomes
+    impossible (X-impossible).
 
     >>> selection.noisy_max([10, 8, 3], scale=1.0, rng=np.random.default_rng(1))
     1
@@ -107,7 +108,8 @@ def permute_and_flip(
 
     g = utility[r] - max utility. The same epsilon as `exponential`; for one choice its expected
     utility is never lower. Over many choices `exponential` can cost less: its losses lie in one
-    interval of length epsilon, these do not (X-permute-and-flip; McKenna and Sheldon 2020).
+    interval of length epsilon, these do not (X-permute-and-flip; McKenna and Sheldon 2020). For
+    study: floats make some outcomes impossible (X-impossible).
 
     >>> selection.permute_and_flip([10, 8, 3], rng=np.random.default_rng(1))
     0
@@ -132,28 +134,19 @@ def permute_and_flip_law(
 
 @checked
 def private_median(
-    values: Data, *, epsilon: PositiveNumber, lower: RealNumber, upper: RealNumber, rng: Generator
-) -> float:
-    """A number of the public interval [lower, upper] near the median, epsilon-DP.
+    values: Data, *, epsilon: PositiveNumber, lower: RealNumber, upper: RealNumber,
+    grid: PositiveNumber | None = None, rng: Generator,
+) -> float:  # fmt: skip
+    """A number of the public interval [lower, upper] near the median, epsilon-DP, exactly drawn.
 
-    X-private-median: the exponential mechanism with utility -|#{x_i <= t} - n/2|, of sensitivity 1
-    under replace. Its density is constant between neighbouring data, so many equal values do not
-    attract it. Values outside are clipped; NaN counts as `lower`, since a refusal would reveal it.
+    `dpnotes.safe_quantile` at 0.5, which says what `grid` is (X-private-median). Values outside are
+    clipped; NaN counts as `lower`, since a refusal would reveal it.
 
     >>> values, rng = [1, 2, 3, 4, 99], np.random.default_rng(1)
-    >>> round(selection.private_median(values, epsilon=9.0, lower=0.0, upper=10.0, rng=rng), 4)
-    2.8277
+    >>> selection.private_median(values, epsilon=9.0, lower=0, upper=10, grid=0.5, rng=rng)
+    3.0
     """
-    if not lower < upper:
-        raise refusal("upper", upper, "a number above lower")
-    known = np.where(np.isnan(values), lower, values)
-    knots = np.sort(np.clip(np.ravel(known), lower, upper))
-    knots = np.concatenate([[lower], knots, [upper]])
-    n, width = len(knots) - 2, np.diff(knots)
-    with np.errstate(divide="ignore"):
-        weight = np.log(width) - epsilon / 2 * np.abs(np.arange(n + 1) - n / 2)
-    chosen = int(np.argmax(weight + rng.gumbel(size=n + 1)))
-    return float(rng.uniform(knots[chosen], knots[chosen + 1]))
+    return safe_quantile(values, lower=lower, upper=upper, grid=grid, epsilon=epsilon, rng=rng)
 
 
 @checked
@@ -163,6 +156,7 @@ def small_db(
     """Weights over the universe, summing to 1, of a synthetic database of `rows` rows (U-smalldb).
 
     epsilon-DP under replace. `histogram`: counts (|X|,); `queries`: (k, |X|), entries in [0, 1].
+    For study: floats make some outcomes impossible (X-impossible).
 
     >>> selection.small_db([3, 1], [[1, 0]], 4, epsilon=20.0, rng=np.random.default_rng(1))
     array([0.75, 0.25])

@@ -260,7 +260,7 @@ def dp_sgd(
     the divisor: a public number, meant to be the expected size of a batch. The actual size depends
     on who is in the data. `gradient_sum(theta, x, y, clip)` must move by at most `clip` (l2) when a
     row is added or removed. Data that cannot be read raise an error, which is seen: check their
-    form row by row before.
+    form row by row before. For study: floats leak (X-low-bits).
 
     >>> public = {"rate": 0.5, "sigma": 2.0, "steps": 5, "batch_size": 1, "learning_rate": 0.1}
     >>> rng = np.random.default_rng(1)

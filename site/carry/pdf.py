@@ -7,7 +7,6 @@ Proofs and solutions are opened; code that only draws a figure is left out. It i
 first time tells on which page each chapter begins, for the table of contents.
 """
 
-import shutil
 import sys
 import time
 from pathlib import Path
@@ -18,7 +17,7 @@ from lxml.builder import E
 
 from carry import volume
 from carry.volume import SHEETS
-from surroundings import build_time
+from surroundings import build_time, found_chromium
 
 HERE = Path(__file__).resolve().parent
 MARGINS = {"top": "22mm", "bottom": "20mm", "left": "22mm", "right": "22mm"}
@@ -107,12 +106,6 @@ def assemble(site, chapters):
         *sheets,
     )
     return E.html({"lang": "en", "data-theme": "light"}, head, body)
-
-
-def found_chromium():
-    """Where the system's browser is, or None."""
-    names = ("chromium", "chromium-browser", "google-chrome", "Chromium")
-    return next(filter(None, map(shutil.which, names)), None)
 
 
 def chromium():

@@ -40,6 +40,12 @@ root.dataset.mode = kept("mode") || "auto";
 root.dataset.theme = root.dataset.mode != "auto" ? root.dataset.mode
   : matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 """
+SEARCHING = """<p class="search-summary" role="status"></p>
+<script>
+if (/[?&]q=[^&]/.test(location.search))
+  document.querySelector("#search-results p").textContent = "Searching …";
+</script>
+"""
 START = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>Start</title>
 <link rel="icon" href="_static/icon.svg">
@@ -73,9 +79,10 @@ def choose_mode_early(page):
 
 
 def load_search(page):
-    """The search page gets our script (`search.py`)."""
-    if page.select_one("#search-results"):
+    """The search page gets our script (`search.py`), and says at once that it works."""
+    for box in page.select("#search-results"):
         page.head.append(page.new_tag("script", type="module", src="_search/search.js"))
+        box.append(BeautifulSoup(SEARCHING, "html.parser"))
 
 
 def load_scripts_late(page):
@@ -275,7 +282,13 @@ def prune(static):
 
 def use_all_cores(app, env):
     """Pages are written side by side. They are read one by one: handing over takes as long."""
-    app.parallel = 1 + (os.cpu_count() or 1)
+    app.parallel = 1 if app.config.only_this_page else 1 + (os.cpu_count() or 1)
+
+
+def write_no_other(app, env):
+    """A page alone is written without those whose contents name it."""
+    if app.config.only_this_page:
+        env.files_to_rebuild.clear()
 
 
 def polish_site(app, exception):
@@ -288,6 +301,8 @@ def polish_site(app, exception):
     pages = [path for path in site.rglob("*.html") if "_static" not in path.parts]
     with ProcessPoolExecutor() as pool:
         icons = set().union(*pool.map(polish_page, set(pages) - {site / "index.html"}))
+    if app.config.only_this_page:
+        return
     subset_icons(site / "_static", icons)
     dark_without_script(site / "_static")
     change_scripts(site / "_static")
@@ -298,6 +313,8 @@ def polish_site(app, exception):
 
 def setup(app):
     """Run after all other extensions have copied their assets."""
+    app.add_config_value("only_this_page", False, "", types=[bool])  # the rest is there already
     app.connect("env-updated", use_all_cores)
+    app.connect("env-check-consistency", write_no_other)
     app.connect("build-finished", polish_site, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,10 +1,13 @@
 """Which cells of a page the reader can run, and what the scripts beside must know of them.
 
 Each code cell that shows gets a bar of buttons, hidden until a script has taken charge of it, so
-nothing moves when it does. The sources of all cells of a page, hidden ones too, go into a file that
-is loaded with the first click. A cell that imports what the page's Python does not have says so.
+nothing moves when it does. The sources of all cells of a page go into a file that is loaded with
+the first click; of hidden ones what they define, and not what they check: that is of the book's own
+numbers, and the reader may change them. A cell that imports what the page's Python does not have
+says so.
 """
 
+import ast
 import hashlib
 import html
 import json
@@ -19,6 +22,7 @@ from pages.notebook import cells_of, is_executed
 from run import runtime
 
 PROVIDED = {"myst_nb"}  # by shell.py
+CHECKS = ("plotting.says", "plotting.glue", "glue")  # functions, as hidden cells call them
 BAR = """<div class="run-bar" data-cell="{place}" data-mark="{mark}">
 <button type="button" data-do="run" aria-label="Run cell {number}">Run</button>
 <button type="button" data-do="edit" aria-label="Edit cell {number}">Edit</button>
@@ -47,6 +51,36 @@ def lacking(code, modules):
     """The top-level modules that this code imports and the page's Python does not have."""
     known = {name.split(".")[0] for name in modules} | sys.stdlib_module_names | PROVIDED
     return sorted({name.split(".")[0] for name in runtime.imported(code)} - known)
+
+
+class WithoutChecks(ast.NodeTransformer):
+    """Code that neither asserts nor hands numbers to the text."""
+
+    def visit_Assert(self, node):
+        return ast.Pass()
+
+    def visit_Expr(self, node):
+        call = node.value
+        is_check = isinstance(call, ast.Call) and ast.unparse(call.func) in CHECKS
+        return ast.Pass() if is_check else node
+
+
+def definitions(code):
+    """What a hidden cell defines, as code that never fails: what it cannot define is not defined.
+
+    Each statement is tried alone, as one that fails must not keep the others from running.
+    """
+    whole = WithoutChecks().visit(ast.parse(code))
+    left = [one for one in whole.body if not isinstance(one, ast.Pass)]
+    whole.body = [tried(one) for one in left]
+    return ast.unparse(whole)
+
+
+def tried(statement):
+    """The statement inside a `try`."""
+    (block,) = ast.parse("try: pass\nexcept Exception: pass").body
+    block.body = [statement]
+    return block
 
 
 def marks(sources):
@@ -100,6 +134,9 @@ def add_bars(app, doctree, docname):
             node += raw(CANNOT.format(modules=missing))
         else:
             node += raw(BAR.format(place=place, mark=cell["mark"], number=number))
+    for cell in cells:
+        if "number" not in cell:
+            cell["source"] = definitions(cell["source"])
     target = Path(app.outdir) / "_run" / "cells" / f"{docname}.json"
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(json.dumps(cells), encoding="utf-8")

@@ -11,7 +11,8 @@ import zipfile
 from pathlib import Path
 
 KEPT = set(".html .ipynb .css .js .mjs .json .py .woff .woff2 .svg .png .ico".split())
-BUTTONS = {"_run/cells.css", "_run/cells.js", "_run/editor.js", "_run/offline.js"}
+BUTTONS = {f"_run/{name}.js" for name in "cells editor offline page panel results running".split()}
+BUTTONS |= {"_run/cells.css"}
 README = """The book, to be read and run without network.
 
 Unpack, open a terminal in this folder, and say

@@ -24,6 +24,7 @@ CUT = "\n[the output is longer, and cut here]\n"
 LARGEST = 3_000_000  # characters of tables and figures: more, and the browser stands still
 TOO_LARGE = "[this {kind} is too large for the page: {size:,} characters; show a part of it]\n"
 MATPLOTLIB = re.compile(r"(?m)^%matplotlib\b.*$")  # figures are shown anyway
+CELL = re.compile(r"<cell \d+>")  # of the page; other code comes from the page itself
 MOST_CELLS = 20_000  # of a table that is shown as it is
 PAUSE = 0.05  # seconds
 STEP = 0.02  # seconds of sleep between two looks whether to stop
@@ -39,12 +40,14 @@ HINTS = {
 namespace = {}
 _outputs = []
 _held, _told = [], [0.0]  # text that the page has not been told yet; when it was told last
+_assigned = {}  # name of a cell: the variables that it set when it ran last
 _tell = None  # called with each output, so that the reader sees it before the cell ends
 
 
 def fresh():
     """Forget every variable."""
     namespace.clear()
+    _assigned.clear()
     namespace.update(__name__="__main__", __builtins__=builtins, display=display)
 
 
@@ -244,7 +247,7 @@ async def run(code, name, tell=None):
     global _tell
     _outputs.clear()
     _tell, error = tell, None
-    name = f"<{name}>"
+    name, before = f"<{name}>", dict(namespace)
     linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
     streams = Stream("stdout"), Stream("stderr")
     with contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1]):
@@ -262,7 +265,45 @@ async def run(code, name, tell=None):
             emit("error", error["traceback"], name=error["name"], message=error["message"])
     let_go()
     _tell = None
+    if CELL.match(name):
+        drop_old(name, code, before, failed=error is not None)
     return json.dumps({"ok": error is None, "outputs": _outputs, "error": error})
+
+
+def assigned(code):
+    """The variables that this code sets outside of functions; of what is not Python, none."""
+    try:
+        todo, found = list(ast.parse(code).body), set()
+    except SyntaxError:
+        return set()
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.alias):
+            found.add((node.asname or node.name).split(".")[0])
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+            continue
+        elif isinstance(node, ast.comprehension):
+            todo += [node.iter, *node.ifs]  # its variable is its own
+            continue
+        todo += ast.iter_child_nodes(node)
+    return found
+
+
+def drop_old(name, code, before, failed):
+    """What a cell set when it ran before, and does not set now, is gone.
+
+    So the cells below never use a value whose code has failed, or is not there any more.
+    """
+    earlier, now = _assigned.get(name, set()), assigned(code)
+    if failed:
+        earlier |= now
+        now = {one for one in earlier if before.get(one) is not namespace.get(one)}
+    for one in earlier - now:
+        namespace.pop(one, None)
+    _assigned[name] = now
 
 
 def adapt(code):

@@ -69,7 +69,7 @@ def sections(path, name, others):
 
 def write_texts(app, exception):
     """Before `polish`, which looks into scripts for the classes they use."""
-    if exception or app.builder.name != "html":
+    if exception or app.builder.name != "html" or app.config.only_this_page:
         return
     site = Path(app.outdir)
     others = yaml.safe_load((HERE / "words.yml").read_text(encoding="utf-8"))
@@ -88,6 +88,7 @@ def write_texts(app, exception):
 
 def leave_out_the_usual_index(app):
     """That of Sphinx ranks by nothing, and it stems every word of the book."""
+    app.builder.search = not app.config.only_this_page
     app.builder.index_page = lambda *page: None
     app.builder.dump_search_index = lambda: None
 

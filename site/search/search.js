@@ -1,6 +1,6 @@
 // The search page: the pages that `rank.js` finds, each with its best sections and the words there.
 import { make } from "../_run/editor.js";
-import { find, folded, indexOf } from "./rank.js";
+import { find, folded, indexOf, wordsOf } from "./rank.js";
 
 const HOME = new URL("../", import.meta.url);
 const MOST = 3; // sections of a page
@@ -11,7 +11,7 @@ const asked = (new URLSearchParams(location.search).get("q") ?? "").trim();
 /** The stretch of a text with the most of these words, which are marked. */
 function excerpt(text, terms) {
   const words = text.split(" ");
-  const isHit = words.map((word) => (word.match(/[\p{L}\p{N}]+/gu) ?? []).map(folded));
+  const isHit = words.map((word) => wordsOf(word).map(folded));
   const hits = isHit.map((parts) => parts.find((part) => terms.has(part)));
   let best = 0,
     most = 0;
@@ -42,12 +42,26 @@ function item({ address, title, sections }) {
   return make("li", {}, link(address, title), make("ul", {}, ...found));
 }
 
+const said = (text) => make("p", { className: "search-summary", aria: { role: "status" } }, text);
+
+function nothing() {
+  const terms = make("a", { href: new URL("chapters/notation.html", HOME).href }, "glossary");
+  const advice =
+    "The book is in English. Try one word that must be there, such as noise, delta or ";
+  return [
+    said(`No pages for “${asked}”`),
+    make("p", {}, advice, "histogram, or look into the contents or the ", terms, "."),
+  ];
+}
+
 async function show() {
+  const told = (part) => box.replaceChildren(said(`Searching … ${Math.round(100 * part)} %`));
   const texts = await fetch(new URL("texts.json", import.meta.url)).then((answer) => answer.json());
-  const pages = find(indexOf(texts), asked);
-  const count = pages.length === 1 ? "1 page" : `${pages.length || "No"} pages`;
+  const pages = find(await indexOf(texts, told), asked);
+  if (!pages.length) return box.replaceChildren(...nothing());
+  const count = pages.length === 1 ? "1 page" : `${pages.length} pages`;
   box.replaceChildren(
-    make("p", { className: "search-summary", aria: { role: "status" } }, `${count} for “${asked}”`),
+    said(`${count} for “${asked}”`),
     make("ol", { className: "search" }, ...pages.map(item)),
   );
 }

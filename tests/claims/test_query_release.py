@@ -310,7 +310,8 @@ def test_threads_share_the_updates(kind):
         def laplace(self, *scales):
             return slowly(super().laplace(*scales))
 
-    system = kind([400, 600], plan, rng=Slow(np.random.PCG64(18)))
+    system = kind([400, 600], plan, rng=np.random.default_rng(18))
+    system._rng = Slow(np.random.PCG64(18))
     told = together(lambda: system.answer(np.array([0.0, 1.0])))
     equal([system.updates, np.unique(told).size], [3, 4])  # and the guess after them
 

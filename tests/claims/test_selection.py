@@ -18,7 +18,7 @@ import dpnotes as dp
 from boxes import exp, for_all
 from dpnotes.chapters import erm, selection
 from evidence import at_most, claim, equal, holds, must_fail
-from strategies import same_draws, score_pairs
+from strategies import follows, same_draws, score_pairs
 
 
 @claim("F-exponential", of=1.0, wrong=[2.0])
@@ -29,16 +29,6 @@ def test_the_law_of_the_exponential_mechanism(factor, rng):
         equal(law, softmax(factor * epsilon * u / (2 * sensitivity), axis=-1), rtol=1e-9)
     far = selection.exponential_law([1e100, -1e100, 1e100], 1e-100, 1e3)
     equal(far, [0.5, 0.0, 0.5])
-
-
-ALARM = 1e-8
-
-
-def follows(drawn, law):
-    """Chi-square test of indices against a law; outcomes below 1e-9 must not occur."""
-    seen, keep = np.bincount(drawn, minlength=len(law)), law > 1e-9
-    good = stats.chisquare(seen[keep], law[keep] / law[keep].sum() * len(drawn)).pvalue > ALARM
-    holds(np.array([good, not seen[~keep].any()]))
 
 
 NOISES = ("laplace", "exponential", "gumbel")
@@ -274,43 +264,6 @@ def test_permute_and_flip_against_exponential(law, least, rng):
     must_fail(private, 2.5)
 
 
-def median_law(values, epsilon):
-    """The pieces of [0, 1] between the values: their ends, distances from the median, chances."""
-    ends = np.concatenate([[0.0], np.sort(np.clip(values, 0, 1)), [1.0]])
-    off = np.abs(np.arange(ends.size - 1) - len(values) / 2)
-    mass = np.diff(ends) * np.exp(-epsilon / 2 * off)
-    return ends, off, mass / mass.sum()
-
-
-@claim("X-private-median", of=1.0, wrong=[2.2, 1.1])
-def test_the_private_median_is_private(factor, rng):
-    def log_density(values, epsilon, points):
-        ends, _, chance = median_law(values, factor * epsilon)
-        i = np.searchsorted(ends, points) - 1
-        return np.log(chance[i] / np.diff(ends)[i])
-
-    def losses(values, other, epsilon, points):
-        return np.abs(log_density(values, epsilon, points) - log_density(other, epsilon, points))
-
-    for n, epsilon in product((1, 2, 7, 20), (0.1, 1.0, 4.0)):
-        values = rng.uniform(size=n)
-        other = np.append(rng.choice([0.0, 1.0]), values[1:])
-        at_most(losses(values, other, epsilon, rng.uniform(0, 1, 2000)), epsilon, rtol=1e-9)
-    # a thin middle against a wide rest: the loss comes close to epsilon
-    tight = losses([0.0, 1e-6], [1e-6, 1.0], 1.0, 5e-7)
-    at_most(tight, 1.0)
-    at_most(0.999, tight)
-
-
-@claim("X-private-median", of=1.0, wrong=[0.3])
-def test_the_private_median_is_near(share, rng):
-    for n, epsilon in ((11, 1.0), (51, 0.5), (200, 2.0)):
-        ends, off, chance = median_law(rng.uniform(size=n), epsilon)
-        beta, least = np.logspace(-6, 0, 30), np.diff(ends)[off <= 1].sum()
-        bound = 1 + 2 / epsilon * np.log(1 / (least * beta))
-        at_most((off > share * bound[:, None]) @ chance, beta)
-
-
 @claim("X-private-median", of=1.0, wrong=[2 / 1.9])
 def test_the_private_geometric_median(factor, rng):
     def law(points, candidates, epsilon):
@@ -332,30 +285,20 @@ def test_the_private_geometric_median(factor, rng):
         at_most(0.99 * epsilon, np.log(one / two))
 
 
-@claim("X-private-median", "U-smalldb")
-def test_the_samplers_draw_from_their_laws_seed_by_seed(rng):
-    """The same seeds, and the laws of the page: a wrong epsilon changes what is drawn."""
-    values, queries = rng.uniform(-0.1, 1.2, 9), rng.random((5, 4))
-    histogram = np.array([9, 4, 0, 7])
-
-    def median(epsilon, rng):
-        ends, _, chance = median_law(values, epsilon)
-        i = (np.log(np.maximum(chance, 1e-300)) + rng.gumbel(size=10)).argmax()
-        return rng.uniform(ends[i], ends[i + 1])
+@claim("U-smalldb")
+def test_small_db_draws_from_its_law_seed_by_seed(rng):
+    """The same seeds, and the law of the page: a wrong epsilon changes what is drawn."""
+    queries, histogram = rng.random((5, 4)), np.array([9, 4, 0, 7])
 
     def small(epsilon, rng):
         databases, law = selection.small_db_law(histogram, queries, 3, epsilon=epsilon)
         return databases[rng.choice(len(law), p=law)]
 
-    samplers = (
-        (median, lambda rng: selection.private_median(
-            values, epsilon=1.7, lower=0, upper=1, rng=rng)),
-        (small, lambda rng: selection.small_db(histogram, queries, 3, epsilon=1.7, rng=rng)),
-    )  # fmt: skip
+    def drawn(rng):
+        return selection.small_db(histogram, queries, 3, epsilon=1.7, rng=rng)
 
-    for stated, sampler in samplers:
-        same_draws(sampler, stated, 1.7)
-        must_fail(same_draws, sampler, stated, 1.1 * 1.7)
+    same_draws(drawn, small, 1.7)
+    must_fail(same_draws, drawn, small, 1.1 * 1.7)
 
 
 @claim("U-smalldb", of=(0.5, 1.0), wrong=[(0.5, 4.0), (1.0, 1.0)])

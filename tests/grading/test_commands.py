@@ -14,8 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-import build
 import hostile
+import ready
 from assignments.grader import __main__, sandbox
 from assignments.grader.check import solved
 
@@ -211,7 +211,7 @@ def test_private_sheets_stay_when_the_book_is_built_again(light, tmp_path, monke
     def built(folder=""):
         """The sheets, and whether that of laplace is the private one, in both its forms."""
         monkeypatch.setenv("ASSIGNMENTS", str(folder))
-        build.write_assignments(tmp_path)
+        ready.write_assignments(tmp_path)
         texts = [file.read_text() for file in sheets.rglob("laplace.*")]
         assert len(texts) == 2
         return {file.stem for file in sheets.glob("*.md")}, all("ours.**" in t for t in texts)

@@ -50,7 +50,10 @@ ENDS = {  # a kind: what it just accepts, what it just refuses
     "Vector": (([MOST, -3], []), ([ABOVE], [[1.0]], 1.0)),
     "Matrix": (([[1.0]],), ([1.0], [[1.0], [1.0, 2.0]])),
     "Function": ((abs,), (3, None)),
-    "Generator": ((np.random.default_rng(0),), (3, np.random.RandomState(0))),
+    "Generator": (
+        (np.random.default_rng(0),),
+        (3, np.random.RandomState(0), type("Own", (np.random.Generator,), {})(np.random.PCG64(0))),
+    ),
 }
 ENDS |= {  # one number: the same ends, and no arrays
     f"{kind}Number": tuple(tuple(v for v in side if np.ndim(v) == 0) for side in ENDS[kind])
@@ -102,7 +105,8 @@ GOOD = {  # an argument of each name that most functions accept
     "m": 1000, "tau": 0.5, "sizes": (9, 8), "asked": [1, 3],
     "draw": lambda x, runs, rng: [x] * runs, "grid": 0.25, "output": 0.5, "successes": 3,
     "trials": 10, "alarm": 0.05, "other": 1, "runs": 10, "false_alarm": 0.05, "guesses": 2,
-    "correct": 2, "gamma": 0.1, "choices": 3, "share": 0.2, "keys": 2, "fpr": 0.01,
+    "correct": 2, "gamma": 0.1, "quantile": 0.5, "choices": 3, "share": 0.2, "keys": 2,
+    "fpr": 0.01,
 }  # fmt: skip
 CLASSES = {"y": (SIGNS > 0).astype(int), "theta": np.zeros((2, 2))}
 SPECIAL = {
@@ -147,7 +151,7 @@ QUERIES = "compose delta delta_interval epsilon epsilon_interval mu renyi tpr tr
 CALLS |= {f"PrivacyLoss.{name}": getattr(dp.gaussian(1.0), name) for name in QUERIES}
 FREE = {"mean", "each", "log_mgf", "gradient_sum"}  # functions given by the caller
 # whose values may be any numbers, NaN and none at all too:
-ANY_NUMBER = ("to_grid", "safe_sum", "selection.private_median")
+ANY_NUMBER = ("to_grid", "safe_sum", "safe_quantile", "selection.private_median")
 WITH_NAN = ("query_release.sparse_runs",)  # for "not asked"
 SECONDS = 5  # of processor time: the end of a call that hangs
 

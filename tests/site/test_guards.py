@@ -1,12 +1,14 @@
 """Each guard of the site, and the strict build itself, is seen to refuse a planted fault."""
 
 import shutil
+import signal
 import subprocess
 import sys
+import urllib.request
 
 import pytest
 
-import build
+import ready
 from checks import guards
 from machine import ROOT
 from pages import katex_math
@@ -166,7 +168,7 @@ def book(tmp_path_factory):
     licences = "LICENSE", "LICENSE-TEXT.md"
     for name in ("_config.yml", "package.json", "package-lock.json", ".npmrc", *licences):
         shutil.copy2(ROOT / name, root / name)
-    build.install_node_modules(ROOT)
+    ready.install_node_modules(ROOT)
     (root / "node_modules").symlink_to(ROOT / "node_modules")
     (root / "_toc.yml").write_text("format: jb-book\nroot: chapters/intro\n")
     (root / "chapters").mkdir()
@@ -194,3 +196,30 @@ def test_failing_cell_fails_the_build_and_the_next_one(book, times):
         done = build_page(book, FAILING)
         assert done.returncode == 1
         assert "ZeroDivisionError" in done.stderr
+
+
+@pytest.fixture
+def author(book):
+    """Shows the page of the book while it is written: its address, and the lines that it says."""
+    (book / "chapters" / "intro.md").write_text(FAILING.replace("1 / 0", "1 + 1"))
+    command = [sys.executable, "-u", "site/author.py", "intro", "--port", "0"]
+    with subprocess.Popen(command, cwd=book, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            if line.startswith("http"):
+                break
+        yield line.split()[0], process.stdout
+        process.send_signal(signal.SIGINT)
+
+
+def test_a_save_is_shown_and_what_must_be_mended_is_said(book, author):
+    address, said = author
+    page = book / "chapters" / "intro.md"
+    assert "A page" in urllib.request.urlopen(address).read().decode()
+    page.write_text(page.read_text().replace("# A page", "# Another page\n\nIn two data sets."))
+    assert any(line.startswith("shown after") for line in said)
+    assert next(said).startswith("'data sets': the word is 'dataset'")
+    page.write_text(page.read_text().replace("1 + 1", "1 / 0"))
+    assert any(line.startswith("intro: ZeroDivisionError: division by zero") for line in said)
+    assert next(said).startswith("  Mend the cell that begins with `1 / 0`")
+    text = urllib.request.urlopen(address).read().decode()
+    assert "Another page" in text and 'fetch("/shown/chapters/intro.html")' in text

@@ -64,7 +64,7 @@ class PrivateFit:
 def spherical_laplace(dimension: Many, scale: Positive, *, rng: Generator) -> Array:
     """A vector with density proportional to exp(-||b||/scale) in R^dimension.
 
-    Its norm is Gamma(dimension, scale), its direction uniform.
+    Its norm is Gamma(dimension, scale), its direction uniform. For study: floats leak (X-low-bits).
 
     >>> erm.spherical_laplace(3, scale=0.1, rng=np.random.default_rng(1)).round(4)
     array([0.0383, 0.0911, 0.0367])
@@ -125,7 +125,8 @@ def output_perturbation(
     """Find the regularised optimum, add noise, publish (X-output-perturbation).
 
     delta = 0: spherical Laplace noise. delta > 0: Gaussian noise of standard deviation ``scale``
-    from the exact curve. The solver's residual is in the sensitivity (X-approximate-minimiser).
+    from the exact curve. The solver's residual is in the sensitivity (X-approximate-minimiser). For
+    study: floats leak (X-low-bits).
 
     >>> x, y, rng = [[1, 0], [0, 1]] * 500, [1, -1] * 500, np.random.default_rng(1)
     >>> erm.output_perturbation(x, y, epsilon=1.0, regularization=0.1, rng=rng).theta.round(2)
@@ -162,7 +163,7 @@ def objective_perturbation(
     X-objective-perturbation, for the logistic and the Huber loss: convex in the margin, slopes in
     [-1, 0]. b is spherical Laplace of scale ``scale``; if delta > 0, Gaussian with that standard
     deviation. One percent of epsilon pays for the solver (X-approximate-minimiser). ValueError if
-    regularization is too weak for epsilon.
+    regularization is too weak for epsilon. For study: floats leak (X-low-bits).
 
     >>> x, y, rng = [[1, 0], [0, 1]] * 500, [1, -1] * 500, np.random.default_rng(1)
     >>> erm.objective_perturbation(x, y, epsilon=1.0, regularization=0.1, rng=rng).theta.round(2)
@@ -240,6 +241,7 @@ def noisy_gradient_descent(
     Returns the mean of the iterates (X-noisy-gradient-descent). Any loss with a (sub)gradient; for
     `distance_loss` x holds the points and y is not needed. ``scale`` is the noise's standard
     deviation in each coordinate of each step's mean gradient, whose sensitivity is 2 L(radius)/n.
+    For study: floats leak (X-low-bits).
 
     >>> x, y, rng = [[1, 0], [0, 1]] * 500, [1, -1] * 500, np.random.default_rng(1)
     >>> erm.noisy_gradient_descent(x, y, epsilon=1.0, delta=1e-6, steps=50, rng=rng).theta.round(2)

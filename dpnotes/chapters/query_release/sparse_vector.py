@@ -141,6 +141,7 @@ def sparse_runs(
 
     1 is "above", 0 "below", NaN "not asked any more"; a mechanism that shows its answers has -inf
     for "below" and the noisy answer for "above". `threshold`: a number, or one for each answer.
+    For study: floats leak (X-low-bits).
 
     >>> noise = query_release.sparse_rounds(9.0)
     >>> query_release.sparse_runs(noise, [-9, 9, 9], rng=np.random.default_rng(1))

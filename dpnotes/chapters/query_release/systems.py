@@ -98,7 +98,8 @@ def laplace_queries(
 ) -> Array:
     """Every query with Laplace noise of its own: (epsilon, delta)-DP answers, shape (k,).
 
-    Scale k/(rows epsilon), or by advanced composition if delta > 0 and that is less.
+    Scale k/(rows epsilon), or by advanced composition if delta > 0 and that is less. For study:
+    floats leak (X-low-bits).
 
     >>> rng = np.random.default_rng(1)
     >>> query_release.laplace_queries([30, 10], [[1, 0], [0, 1]], epsilon=1.0, rng=rng).round(4)
@@ -112,6 +113,8 @@ def laplace_queries(
 @checked
 def laplace_histogram(histogram: Histogram, *, epsilon: PositiveNumber, rng: Generator) -> Array:
     """The shares of the histogram with Laplace noise of scale 2/(rows epsilon): epsilon-DP.
+
+    For study: floats leak (X-low-bits). To publish: `discrete_laplace_mechanism` of the counts.
 
     >>> query_release.laplace_histogram([3, 1], epsilon=1.0, rng=np.random.default_rng(1)).round(4)
     array([0.762, 1.406])

@@ -100,6 +100,7 @@ class MultiplicativeWeights(Unique):
 
     `weights` over the universe start uniform. A query whose answer they get wrong is answered with
     Laplace noise, and the weights are updated. Threads that ask are answered one after the other.
+    For study: floats leak (X-low-bits).
 
     >>> plan = query_release.weights_plan(1000, universe=2, queries=10, epsilon=5.0)
     >>> rng = np.random.default_rng(1)
@@ -163,6 +164,7 @@ def mwem(
     Each round: the exponential mechanism picks a query on which the weights are far off, Laplace
     noise measures it, the weights are updated; half of epsilon/rounds each. Returns the mean of the
     weights over the rounds; epsilon-DP. The step is 4 (measured - synthetic), 8 times the authors'.
+    For study: floats leak (X-low-bits).
 
     >>> rng = np.random.default_rng(1)
     >>> query_release.mwem([900, 100], [[1, 0]], rounds=4, epsilon=1.0, rng=rng).round(4)
