@@ -303,6 +303,6 @@ Laws = Annotated[ArrayLike, _laws]
 Distribution = Annotated[ArrayLike, also(_laws, lambda p: p.ndim == 1, "one list of probabilities")]
 Vector = Annotated[ArrayLike, vector]
 Matrix = Annotated[ArrayLike, lambda name, value: array(name, value, 2)]
-Function = Annotated[Callable, partial(instance, kind=Callable, words="a function")]
+Function = Annotated[Callable[..., Any], partial(instance, kind=Callable, words="a function")]
 GENERATOR = "a NumPy Generator itself: secure_rng() to publish, default_rng(seed) for study"
 Generator = Annotated[np.random.Generator, generator]

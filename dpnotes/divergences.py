@@ -8,14 +8,21 @@ turns a pair of densities on the line into such arrays, by quadrature. All logar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, overload
+
 import numpy as np
 
 from .numerics import gauss, log_ratio, logsumexp, mean_excess
 from .checks import (
-    Array, Few, Function, Laws, NonnegativeOrInf, Probability, Real, checked, refusal,
+    Array, ArrayLike, Few, Function, Laws, NonnegativeOrInf, Probability, Real, checked, refusal,
 )  # fmt: skip
 
 
+@overload
+def total_variation(p: Sequence[float], q: Sequence[float]) -> float: ...
+@overload
+def total_variation(p: ArrayLike, q: ArrayLike) -> Any: ...
 @checked
 def total_variation(p: Laws, q: Laws) -> float | Array:
     """Largest difference in probability over all events, max_S p(S) - q(S); in [0, 1].
@@ -27,6 +34,10 @@ def total_variation(p: Laws, q: Laws) -> float | Array:
     return 0.5 * np.abs(p - q).sum(-1)
 
 
+@overload
+def kl(p: Sequence[float], q: Sequence[float]) -> float: ...
+@overload
+def kl(p: ArrayLike, q: ArrayLike) -> Any: ...
 @checked
 def kl(p: Laws, q: Laws) -> float | Array:
     """Kullback-Leibler divergence: the mean of ln p/q under p; infinite unless supp p <= supp q.
@@ -39,6 +50,10 @@ def kl(p: Laws, q: Laws) -> float | Array:
     return _kl(*_same_outcomes(p, q))
 
 
+@overload
+def renyi_divergence(p: Sequence[float], q: Sequence[float], alpha: float) -> float: ...
+@overload
+def renyi_divergence(p: ArrayLike, q: ArrayLike, alpha: ArrayLike) -> Any: ...
 @checked
 def renyi_divergence(p: Laws, q: Laws, alpha: NonnegativeOrInf) -> float | Array:
     """Rényi divergence of order `alpha` in [0, inf], ln sum p^alpha q^(1-alpha) / (alpha-1).
@@ -64,6 +79,10 @@ def renyi_divergence(p: Laws, q: Laws, alpha: NonnegativeOrInf) -> float | Array
     return value
 
 
+@overload
+def max_divergence(p: Sequence[float], q: Sequence[float]) -> float: ...
+@overload
+def max_divergence(p: ArrayLike, q: ArrayLike) -> Any: ...
 @checked
 def max_divergence(p: Laws, q: Laws) -> float | Array:
     """Largest privacy loss, the maximum of ln p/q over outcomes with p > 0 (F-max-divergence).
@@ -74,6 +93,10 @@ def max_divergence(p: Laws, q: Laws) -> float | Array:
     return _largest_loss(*_same_outcomes(p, q))
 
 
+@overload
+def approximate_max_divergence(p: Sequence[float], q: Sequence[float], delta: float) -> float: ...
+@overload
+def approximate_max_divergence(p: ArrayLike, q: ArrayLike, delta: ArrayLike) -> Any: ...
 @checked
 def approximate_max_divergence(p: Laws, q: Laws, delta: Probability) -> float | Array:
     """Maximum over events S with p(S) > delta of ln((p(S) - delta) / q(S)), for delta in [0, 1].
@@ -92,6 +115,10 @@ def approximate_max_divergence(p: Laws, q: Laws, delta: Probability) -> float | 
     return np.where(above > delta, value, -np.inf).max(-1)
 
 
+@overload
+def hockey_stick(p: Sequence[float], q: Sequence[float], epsilon: float) -> float: ...
+@overload
+def hockey_stick(p: ArrayLike, q: ArrayLike, epsilon: ArrayLike) -> Any: ...
 @checked
 def hockey_stick(p: Laws, q: Laws, epsilon: Real) -> float | Array:
     """Hockey-stick divergence max_S p(S) - e^epsilon q(S) = sum (p - e^epsilon q)_+, epsilon real.
@@ -108,6 +135,10 @@ def hockey_stick(p: Laws, q: Laws, epsilon: Real) -> float | Array:
     return (p * excess).sum(-1)
 
 
+@overload
+def tradeoff(p: Sequence[float], q: Sequence[float], alpha: float) -> float: ...
+@overload
+def tradeoff(p: ArrayLike, q: ArrayLike, alpha: ArrayLike) -> Any: ...
 @checked
 def tradeoff(p: Laws, q: Laws, alpha: Probability) -> float | Array:
     """Least type-II error of any randomized test of H0: p against H1: q at level `alpha` in [0, 1].

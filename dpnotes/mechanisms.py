@@ -11,7 +11,8 @@ floating point, for study and simulation: their low bits can tell the value (X-l
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any, overload
 
 import numpy as np
 
@@ -43,6 +44,14 @@ Bits = Annotated[ArrayLike, _bits]
 Integers = Annotated[ArrayLike, _integers]
 
 
+@overload
+def laplace_mechanism(
+    value: float, sensitivity: float = ..., epsilon: float = ..., *, rng: Generator
+) -> float: ...
+@overload
+def laplace_mechanism(
+    value: ArrayLike, sensitivity: ArrayLike = ..., epsilon: ArrayLike = ..., *, rng: Generator
+) -> Array: ...
 @checked
 def laplace_mechanism(
     value: Real, sensitivity: Positive = 1.0, epsilon: Positive = 1.0, *, rng: Generator
@@ -60,6 +69,10 @@ def laplace_mechanism(
     return value + noise
 
 
+@overload
+def gaussian_mechanism(value: float, *, sigma: float = ..., rng: Generator) -> float: ...
+@overload
+def gaussian_mechanism(value: ArrayLike, *, sigma: ArrayLike = ..., rng: Generator) -> Array: ...
 @checked
 def gaussian_mechanism(value: Real, *, sigma: Positive = 1.0, rng: Generator) -> float | Array:
     """Add independent Gaussian noise of standard deviation `sigma` to each entry of `value`.
@@ -93,6 +106,10 @@ def randomized_response_mechanism(bits: Bits, epsilon: Positive = 1.0, *, rng: G
     return bits ^ lies
 
 
+@overload
+def randomized_response_estimate(answers: Sequence[float], epsilon: float = ...) -> float: ...
+@overload
+def randomized_response_estimate(answers: ArrayLike, epsilon: ArrayLike = ...) -> Any: ...
 @checked
 def randomized_response_estimate(answers: Bits, epsilon: Positive = 1.0) -> float | Array:
     """Unbiased estimate of the proportion of ones behind randomized `answers` (last axis).
@@ -106,6 +123,14 @@ def randomized_response_estimate(answers: Bits, epsilon: Positive = 1.0) -> floa
     return 0.5 + (np.atleast_1d(answers).mean(-1) - 0.5) / np.tanh(epsilon / 2)
 
 
+@overload
+def discrete_laplace_mechanism(
+    value: int, sensitivity: int = ..., epsilon: float = ..., *, rng: Generator
+) -> int: ...
+@overload
+def discrete_laplace_mechanism(
+    value: ArrayLike, sensitivity: int = ..., epsilon: float = ..., *, rng: Generator
+) -> Array: ...
 @checked
 def discrete_laplace_mechanism(
     value: Integers, sensitivity: Count = 1, epsilon: PositiveNumber = 1.0, *, rng: Generator
@@ -123,6 +148,12 @@ def discrete_laplace_mechanism(
     return _sum_of_integers(value, discrete_laplace_noise(rate, value.size, rng))
 
 
+@overload
+def discrete_gaussian_mechanism(value: int, *, sigma: float = ..., rng: Generator) -> int: ...
+@overload
+def discrete_gaussian_mechanism(
+    value: ArrayLike, *, sigma: float = ..., rng: Generator
+) -> Array: ...
 @checked
 def discrete_gaussian_mechanism(
     value: Integers, *, sigma: PositiveNumber = 1.0, rng: Generator

@@ -107,7 +107,10 @@ def _later(module: str, *names: str) -> Iterator[Callable[..., Any]]:
     "gammaln", "kl_div", "log1p", "log_ndtr", "log_softmax", "logsumexp", "ndtr", "ndtri",
     "ndtri_exp", "softmax", "xlog1py", "xlogy",
 )  # fmt: skip
-cho_factor, cho_solve = _later("scipy.linalg", "cho_factor", "cho_solve")
+cho_factor, cho_solve, solve_triangular = _later(
+    "scipy.linalg", "cho_factor", "cho_solve", "solve_triangular"
+)
+(lfilter,) = _later("scipy.signal", "lfilter")
 
 
 def log_binomial(n, k):

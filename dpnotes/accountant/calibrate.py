@@ -7,12 +7,14 @@ little cost. The upper bound is then computed at the answer, and at a number bey
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from collections.abc import Callable
+from functools import cache, lru_cache, partial
 from math import exp, inf, log
+from typing import Annotated, Any
 
 from ..numerics import optimize
 from ..checks import (
-    BelowOneNumber, Function, NonnegativeNumber, OpenProbabilityNumber, PositiveNumber, checked,
+    BelowOneNumber, NonnegativeNumber, OpenProbabilityNumber, PositiveNumber, checked,
     instance,
 )  # fmt: skip
 from .privacy_loss import PrivacyLoss
@@ -25,10 +27,13 @@ LOST = 50  # times 1 + epsilon: a divergence of order 2 that is far from any tar
 ADDED = 1e-12  # ten steps of 0.1 are 1: sums of largest losses are right to about this
 WIDEST, END = 45.0, 1e-6  # log x goes so far; and how closely the end of what is served is found
 
+_function = partial(instance, kind=Callable, words="a function")
+Family = Annotated[Callable[[Any], PrivacyLoss], _function]  # some take whole numbers only
+
 
 @checked
 def calibrate(
-    family: Function,
+    family: Family,
     epsilon: NonnegativeNumber | None = None,
     delta: BelowOneNumber | None = None,
     *,

@@ -26,17 +26,17 @@ class PrivacyLoss:
     """The privacy loss of a mechanism, or of several run one after the other.
 
     Made by ``randomized_response``, ``laplace``, ``gaussian``, ``finite`` and ``subsample``;
-    ``a + b`` runs both, ``sum`` of a list all of it, ``a.compose(k)`` runs one k times. All losses
-    are in nats. Every query takes a number (and returns a float) or an array (and returns an array
-    of its shape). It reports the worse of the two directions of the pair: a person added, or
-    removed.
+    ``a + b`` runs both, ``a.compose(k)`` one k times. ``sum(losses, dp.PrivacyLoss())`` runs a
+    list, which may be empty: ``PrivacyLoss()`` runs nothing. All losses are in nats. Every query
+    takes a number (and returns a float) or an array (and returns an array of its shape). It reports
+    the worse of the two directions of the pair: a person added, or removed.
 
     >>> run = dp.gaussian(sigma=8.0).compose(10) + dp.laplace(scale=20.0)
     >>> round(run.epsilon(delta=1e-6), 4), round(run.renyi(alpha=8.0), 4)
     (1.7572, 0.6346)
     """
 
-    def __init__(self, parts: Iterable[tuple[Step, int]]) -> None:
+    def __init__(self, parts: Iterable[tuple[Step, int]] = ()) -> None:
         try:
             self._given = tuple(parts)
             self._rounds = sum(k for _, k in self._given)

@@ -8,7 +8,7 @@ mechanism's output are on datasets of m rows that differ in one row. Natural log
 from __future__ import annotations
 
 from threading import Lock
-from typing import Annotated
+from typing import Annotated, overload
 
 import numpy as np
 
@@ -23,6 +23,10 @@ Sizes = Annotated[
 ]
 
 
+@overload
+def stability_for_error(tau: float, m: float, delta: float) -> float: ...
+@overload
+def stability_for_error(tau: ArrayLike, m: ArrayLike, delta: ArrayLike) -> Array: ...
 @checked
 def stability_for_error(tau: Positive, m: Counts, delta: OpenProbability) -> float | Array:
     """Largest eta at which the error of a stable choice of query is at most tau.
@@ -41,6 +45,10 @@ def stability_for_error(tau: Positive, m: Counts, delta: OpenProbability) -> flo
     return np.minimum(1.0, (tau - luck) / (1 + 2 * m * luck))
 
 
+@overload
+def sample_size_for_error(tau: float, rate: float, delta: float) -> float: ...
+@overload
+def sample_size_for_error(tau: ArrayLike, rate: ArrayLike, delta: ArrayLike) -> Array: ...
 @checked
 def sample_size_for_error(
     tau: Positive, rate: Nonnegative, delta: OpenProbability
@@ -78,6 +86,10 @@ def vote_bias(m: Many, sigma: NonnegativeNumber = 0.0) -> float:
     return float(matrix_product(binom.pmf(heads, m, 0.5), mean * sign))
 
 
+@overload
+def vote_accuracy(m: int, k: float, sigma: float = ...) -> float: ...
+@overload
+def vote_accuracy(m: int, k: ArrayLike, sigma: float = ...) -> Array: ...
 @checked
 def vote_accuracy(m: Many, k: Counts, sigma: NonnegativeNumber = 0.0) -> float | Array:
     """Expected accuracy, on the m holdout rows, of the vote of k features of pure noise: exact.

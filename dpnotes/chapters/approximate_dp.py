@@ -5,14 +5,22 @@ Laws are finite and lie along the last axis; natural logarithms throughout.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, overload
+
 import numpy as np
 
 from ..checks import (
-    Array, Count, Counts, Laws, Nonnegative, Positive, Probability, Real, checked, refusal,
+    Array, ArrayLike, Count, Counts, Laws, Nonnegative, Positive, Probability, Real, checked,
+    refusal,
 )  # fmt: skip
 from ..divergences import _same_outcomes, _with_outcome_axis, loss_of
 
 
+@overload
+def privacy_loss_tail(p: Sequence[float], q: Sequence[float], epsilon: float) -> float: ...
+@overload
+def privacy_loss_tail(p: ArrayLike, q: ArrayLike, epsilon: ArrayLike) -> Any: ...
 @checked
 def privacy_loss_tail(p: Laws, q: Laws, epsilon: Real) -> float | Array:
     """P(L > epsilon), L = ln p(X)/q(X), X ~ p, of finite laws; L may be infinite.
@@ -64,6 +72,10 @@ def _shrink(density, least, mass):
     return least + share * (density - least)
 
 
+@overload
+def threshold_delta(threshold: float, epsilon: float = ..., keys: int = ...) -> float: ...
+@overload
+def threshold_delta(threshold: ArrayLike, epsilon: ArrayLike = ..., keys: int = ...) -> Array: ...
 @checked
 def threshold_delta(threshold: Counts, epsilon: Positive = 1.0, keys: Count = 1) -> float | Array:
     """The delta of publishing only the keys whose noisy count is at least `threshold`.

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_left
+from typing import overload
 
 import numpy as np
 
 from ..accountant import randomized_response
 from ..checks import (
-    Array, Count, Counts, Function, Laws, Nonnegative, NonnegativeNumber, PositiveNumber,
+    Array, ArrayLike, Count, Counts, Function, Laws, Nonnegative, NonnegativeNumber, PositiveNumber,
     PositiveProbability, PositiveProbabilityNumber, Probability, ProbabilityNumber, checked,
     refusal,
 )  # fmt: skip
@@ -44,6 +45,10 @@ def adaptive_law(*kernels: Laws) -> Array:
     return joint
 
 
+@overload
+def kl_from_pure(epsilon: float) -> float: ...
+@overload
+def kl_from_pure(epsilon: ArrayLike) -> Array: ...
 @checked
 def kl_from_pure(epsilon: Nonnegative) -> float | Array:
     """Largest KL divergence of an epsilon-indistinguishable pair: epsilon tanh(epsilon/2).
@@ -79,6 +84,12 @@ def kl_from_pure_piecewise(epsilon: Nonnegative) -> float | Array:
     return epsilon * np.expm1(np.minimum(epsilon, np.log(2)))
 
 
+@overload
+def advanced(epsilon: float, k: float, delta_prime: float, mean: Function = ...) -> float: ...
+@overload
+def advanced(
+    epsilon: ArrayLike, k: ArrayLike, delta_prime: ArrayLike, mean: Function = ...
+) -> Array: ...
 @checked
 def advanced(
     epsilon: Nonnegative, k: Counts, delta_prime: PositiveProbability, mean: Function = kl_from_pure
@@ -126,6 +137,10 @@ def advanced_heterogeneous(epsilons: Nonnegative, delta_prime: PositiveProbabili
     return np.sum(kl_from_pure(epsilons)) + width
 
 
+@overload
+def per_query_epsilon(epsilon: float, k: float, delta_prime: float) -> float: ...
+@overload
+def per_query_epsilon(epsilon: ArrayLike, k: ArrayLike, delta_prime: ArrayLike) -> Array: ...
 @checked
 def per_query_epsilon(
     epsilon: Nonnegative, k: Counts, delta_prime: PositiveProbability
@@ -222,6 +237,12 @@ def simulating_kernel(
     return rows
 
 
+@overload
+def optimal_delta(epsilon: float, k: int, target_epsilon: float, delta: float = ...) -> float: ...
+@overload
+def optimal_delta(
+    epsilon: float, k: int, target_epsilon: ArrayLike, delta: float = ...
+) -> Array: ...
 @checked
 def optimal_delta(
     epsilon: NonnegativeNumber,
@@ -242,6 +263,10 @@ def optimal_delta(
         return -np.expm1(log_kept + np.log1p(-np.minimum(coins.delta(target_epsilon), 1.0)))
 
 
+@overload
+def optimal(epsilon: float, k: int, target_delta: float, delta: float = ...) -> float: ...
+@overload
+def optimal(epsilon: float, k: int, target_delta: ArrayLike, delta: float = ...) -> Array: ...
 @checked
 def optimal(
     epsilon: NonnegativeNumber, k: Count, target_delta: Probability, delta: ProbabilityNumber = 0.0

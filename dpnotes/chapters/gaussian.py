@@ -8,18 +8,25 @@ N(0, 1), and delta = Q(t) - e^epsilon Q(t + mu). Arrays broadcast; scalars give 
 
 from __future__ import annotations
 
+from typing import overload
+
 import numpy as np
 
 from ..numerics import ndtr
 from ..accountant.attacks import mu_of, tail_sigma
 from ..accountant.kinds import gaussian_log_delta
 from ..checks import (
-    Array, Nonnegative, OpenProbability, Positive, PositiveProbability, Real, checked, refusal,
+    Array, ArrayLike, Nonnegative, OpenProbability, Positive, PositiveProbability, Real,
+    checked, refusal,
 )  # fmt: skip
 
 CLASSICAL_LIMIT = 2 * np.log(2.5)  # the largest epsilon for which the page proves F-3.22
 
 
+@overload
+def loss_tail(sigma: float, epsilon: float, sensitivity: float = ...) -> float: ...
+@overload
+def loss_tail(sigma: ArrayLike, epsilon: ArrayLike, sensitivity: ArrayLike = ...) -> Array: ...
 @checked
 def loss_tail(sigma: Positive, epsilon: Real, sensitivity: Positive = 1.0) -> float | Array:
     """P(L > epsilon) for the worst neighbours, any real epsilon: Q(epsilon/mu - mu/2) (T-9).
@@ -31,6 +38,10 @@ def loss_tail(sigma: Positive, epsilon: Real, sensitivity: Positive = 1.0) -> fl
     return ndtr(mu / 2 - epsilon / mu)
 
 
+@overload
+def gaussian_delta(sigma: float, epsilon: float, sensitivity: float = ...) -> float: ...
+@overload
+def gaussian_delta(sigma: ArrayLike, epsilon: ArrayLike, sensitivity: ArrayLike = ...) -> Array: ...
 @checked
 def gaussian_delta(sigma: Positive, epsilon: Real, sensitivity: Positive = 1.0) -> float | Array:
     """The smallest delta at `epsilon` (any real number), exact to about 1e-13 (U-balle-wang).
@@ -48,6 +59,10 @@ def gaussian_delta(sigma: Positive, epsilon: Real, sensitivity: Positive = 1.0) 
         return np.where(epsilon < 0, -np.expm1(-size) + np.exp(-size) * value, value)
 
 
+@overload
+def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = ...) -> float: ...
+@overload
+def gaussian_sigma(epsilon: ArrayLike, delta: ArrayLike, sensitivity: ArrayLike = ...) -> Array: ...
 @checked
 def gaussian_sigma(
     epsilon: Nonnegative, delta: OpenProbability, sensitivity: Positive = 1.0
@@ -60,6 +75,10 @@ def gaussian_sigma(
     return sensitivity / mu_of(epsilon, delta)
 
 
+@overload
+def sigma_tail(epsilon: float, delta: float, sensitivity: float = ...) -> float: ...
+@overload
+def sigma_tail(epsilon: ArrayLike, delta: ArrayLike, sensitivity: ArrayLike = ...) -> Array: ...
 @checked
 def sigma_tail(
     epsilon: Positive, delta: OpenProbability, sensitivity: Positive = 1.0
@@ -72,6 +91,12 @@ def sigma_tail(
     return sensitivity * tail_sigma(epsilon, delta)
 
 
+@overload
+def sigma_classical(epsilon: float, delta: float, sensitivity: float = ...) -> float: ...
+@overload
+def sigma_classical(
+    epsilon: ArrayLike, delta: ArrayLike, sensitivity: ArrayLike = ...
+) -> Array: ...
 @checked
 def sigma_classical(
     epsilon: Positive, delta: PositiveProbability, sensitivity: Positive = 1.0

@@ -5,11 +5,17 @@ Noise scales, accuracies and sensitivities are formulas of one line, on the page
 
 from __future__ import annotations
 
+from typing import overload
+
 import numpy as np
 
-from ..checks import Array, Count, Few, Positive, PositiveNumber, Probability, checked
+from ..checks import Array, ArrayLike, Count, Few, Positive, PositiveNumber, Probability, checked
 
 
+@overload
+def randomized_response_error(epsilon: float = ..., respondents: int = ...) -> float: ...
+@overload
+def randomized_response_error(epsilon: ArrayLike = ..., respondents: int = ...) -> Array: ...
 @checked
 def randomized_response_error(epsilon: Positive = 1.0, respondents: Count = 1) -> float | Array:
     """Standard deviation of the randomized-response estimate of a proportion, over the coins.
@@ -38,6 +44,14 @@ def many_answers(choices: Few, epsilon: PositiveNumber = 1.0) -> Array:
     return np.where(np.eye(choices, dtype=bool), 1 - (choices - 1) * lie, lie)
 
 
+@overload
+def many_answers_error(
+    share: float, choices: int, epsilon: float = ..., respondents: int = ...
+) -> float: ...
+@overload
+def many_answers_error(
+    share: ArrayLike, choices: int, epsilon: ArrayLike = ..., respondents: int = ...
+) -> Array: ...
 @checked
 def many_answers_error(
     share: Probability, choices: Few, epsilon: Positive = 1.0, respondents: Count = 1

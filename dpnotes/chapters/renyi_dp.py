@@ -8,12 +8,14 @@ of mechanisms and of their compositions, at real orders: ``PrivacyLoss.renyi``. 
 
 from __future__ import annotations
 
+from typing import overload
+
 import numpy as np
 
 from ..numerics import exp_excess, log1p, log_binomial, logsumexp, optimize
 from ..checks import (
-    Array, Nonnegative, NonnegativeNumber, OpenProbability, OpenProbabilityNumber, OrderAboveOne,
-    OrderAboveOneNumber, ProbabilityNumber, checked,
+    Array, ArrayLike, Nonnegative, NonnegativeNumber, OpenProbability, OpenProbabilityNumber,
+    OrderAboveOne, OrderAboveOneNumber, ProbabilityNumber, checked,
 )  # fmt: skip
 
 ORDERS = 1 + np.geomspace(0.02, 2000.0, 80)  # among which the best one is looked for
@@ -48,6 +50,10 @@ def _sampled_moment(gains, rate):
         return float(np.logaddexp(0, logsumexp(terms + gains + np.log(-np.expm1(-gains)))))
 
 
+@overload
+def rdp_to_dp(alpha: float, rdp: float, delta: float) -> float: ...
+@overload
+def rdp_to_dp(alpha: ArrayLike, rdp: ArrayLike, delta: ArrayLike) -> Array: ...
 @checked
 def rdp_to_dp(alpha: OrderAboveOne, rdp: Nonnegative, delta: OpenProbability) -> float | Array:
     """epsilon from (alpha, rdp)-RDP: rdp + ln(1/delta)/(alpha-1) (A-rdp-to-dp; Mironov 2017).
@@ -58,6 +64,10 @@ def rdp_to_dp(alpha: OrderAboveOne, rdp: Nonnegative, delta: OpenProbability) ->
     return rdp - np.log(delta) / (alpha - 1)
 
 
+@overload
+def rdp_to_dp_improved(alpha: float, rdp: float, delta: float) -> float: ...
+@overload
+def rdp_to_dp_improved(alpha: ArrayLike, rdp: ArrayLike, delta: ArrayLike) -> Array: ...
 @checked
 def rdp_to_dp_improved(
     alpha: OrderAboveOne, rdp: Nonnegative, delta: OpenProbability
@@ -123,6 +133,10 @@ def _two_point_moment(p, rest, ratio, power, small):
     return log1p(sum(w * (exp_excess(power * x) + power * exp_excess(-x)) for w, x in pairs))
 
 
+@overload
+def zcdp_to_dp(rho: float, delta: float) -> float: ...
+@overload
+def zcdp_to_dp(rho: ArrayLike, delta: ArrayLike) -> Array: ...
 @checked
 def zcdp_to_dp(rho: Nonnegative, delta: OpenProbability) -> float | Array:
     """epsilon from rho-zCDP: rho + 2 sqrt(rho ln(1/delta)) (U-zcdp-to-dp; Bun & Steinke 2016).

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Annotated, Any
+from typing import Annotated, Any, overload
 
 import numpy as np
 
@@ -43,6 +43,12 @@ def _rows(name, data):
 Rows = Annotated[Sequence, _rows]
 
 
+@overload
+def amplification(epsilon: float, rate: float, delta: float = ...) -> tuple[float, float]: ...
+@overload
+def amplification(
+    epsilon: ArrayLike, rate: ArrayLike, delta: ArrayLike = ...
+) -> tuple[Array, Array]: ...
 @checked
 def amplification(
     epsilon: Nonnegative, rate: Probability, delta: Probability = 0.0
@@ -57,6 +63,12 @@ def amplification(
     return _mixed(epsilon, rate), rate * delta
 
 
+@overload
+def minibatch_epsilon(epsilon: float, rate: float, passes: float, delta_prime: float) -> float: ...
+@overload
+def minibatch_epsilon(
+    epsilon: ArrayLike, rate: ArrayLike, passes: ArrayLike, delta_prime: ArrayLike
+) -> Array: ...
 @checked
 def minibatch_epsilon(
     epsilon: Nonnegative, rate: PositiveProbability, passes: Positive, delta_prime: OpenProbability

@@ -9,14 +9,29 @@ from __future__ import annotations
 
 import math
 
+from typing import overload
+
 import numpy as np
 
 from ..numerics import kl_div, optimize, xlog1py
-from ..checks import Array, Function, NonnegativeOrInfNumber, Positive, Probability, Real, checked
+from ..checks import (
+    Array,
+    ArrayLike,
+    Function,
+    NonnegativeOrInfNumber,
+    Positive,
+    Probability,
+    Real,
+    checked,
+)
 
 _SMALLEST = 5e-324
 
 
+@overload
+def chernoff(t: float, log_mgf: Function, limit: float = ...) -> float: ...
+@overload
+def chernoff(t: ArrayLike, log_mgf: Function, limit: float = ...) -> Array: ...
 @checked
 def chernoff(t: Real, log_mgf: Function, limit: NonnegativeOrInfNumber = math.inf) -> float | Array:
     """inf over 0 <= lam < limit of exp(log_mgf(lam) - lam t) >= P(X >= t) (U-chernoff-method).
@@ -62,6 +77,10 @@ def _legendre(log_mgf, t, limit):
     return min(minimum.fun, exponent(lam))
 
 
+@overload
+def chernoff_kl(t: float, n: float, mu: float) -> float: ...
+@overload
+def chernoff_kl(t: ArrayLike, n: ArrayLike, mu: ArrayLike) -> Array: ...
 @checked
 def chernoff_kl(t: Probability, n: Positive, mu: Probability) -> float | Array:
     """P(S >= t) <= exp(-n kl(t, mu)) for t >= mu, and P(S <= t) <= the same for t <= mu.

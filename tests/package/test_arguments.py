@@ -106,7 +106,11 @@ GOOD = {  # an argument of each name that most functions accept
     "draw": lambda x, runs, rng: [x] * runs, "grid": 0.25, "output": 0.5, "successes": 3,
     "trials": 10, "alarm": 0.05, "other": 1, "runs": 10, "false_alarm": 0.05, "guesses": 2,
     "correct": 2, "gamma": 0.1, "quantile": 0.5, "choices": 3, "share": 0.2, "keys": 2,
-    "fpr": 0.01,
+    "people": 5, "guess": 0.6,
+    "subsets": [[1, 0, 0], [1, 1, 0], [0, 1, 1]], "failure": 0.05,
+    "fpr": 0.01, "run": dp.gaussian(2.0),
+    "prior": 0.1, "base_rate": 0.1, "baseline": 0.1,
+    "strategy": np.eye(3), "bands": 2,
 }  # fmt: skip
 CLASSES = {"y": (SIGNS > 0).astype(int), "theta": np.zeros((2, 2))}
 SPECIAL = {
@@ -139,6 +143,7 @@ NOT_CALLED = (  # by readers: the page's experiments, and what one room lends to
         f"erm.{name}"
         for name in ("bench_results", "held_out", "line_up", "public_options", "regrets")
     ),
+    "risk.train",
     "composition.round_epsilon",
 )
 CALLS = {

@@ -1,6 +1,7 @@
-"""What an editor and a type checker know of dpnotes: mypy over its bodies, and over a client."""
+"""What an editor and type checkers know of dpnotes: mypy over its bodies, both over a client."""
 
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 import dpnotes as dp
 from conftest import ROOT
 from public import PUBLIC
+from surroundings import node_executable
 
 CLIENT = """
 from typing import assert_type
@@ -34,7 +36,9 @@ assert_type(loss.mu(), tuple[float, float])
 assert_type(dp.calibrate(dp.gaussian, tpr=0.03, fpr=0.01), float)
 assert_type(sum([loss, loss.compose(3)], loss), dp.PrivacyLoss)
 assert_type(dp.subsample(loss, rate=0.01) + dp.finite([0.5, 0.5], [0.4, 0.6]), dp.PrivacyLoss)
-assert_type(dp.gaussian_delta(1.0, epsilon=[0.5]), float | checks.Array)
+assert_type(dp.gaussian_delta(1.0, epsilon=[0.5]), checks.Array)
+assert_type(dp.gaussian_delta(1.0, epsilon=0.5), float)
+assert_type(dp.kl([0.5, 0.5], [0.4, 0.6]), float)
 assert_type(dp.calibrate(lambda s: dp.gaussian(sigma=s), epsilon=1.0, delta=1e-5), float)
 assert_type(stopping.Filter(1.0, 1e-6).allows(loss), bool)
 assert_type(query_release.SparseVector(1.0, 2.0).query_scale, float)
@@ -44,10 +48,43 @@ dp.gaussian(sgima=1)  # call-arg
 dp.gaussian(sigma="x")  # arg-type
 dp.gaussian(1.0).epsilon(None)  # call-overload
 dp.gaussian(1.0).epsilom(1e-5)  # attr-defined
-dp.laplace_mechanism(1.0)  # call-arg
+dp.laplace_mechanism(1.0)  # call-overload
 dp.subsample(1.1, rate=0.5)  # arg-type
 dp.composition  # attr-defined
 numerics.ndrt  # attr-defined
+"""
+
+STRICT = """
+import numpy as np
+
+import dpnotes as dp
+from dpnotes.chapters import auditing, composition, stopping
+
+rng = np.random.default_rng(1)
+step = dp.subsample(dp.gaussian(sigma=1.1), rate=256 / 60_000)
+run = step.compose(14_100)
+epsilon: float = run.epsilon(delta=1e-5)
+several = run.epsilon(np.array([1e-5, 1e-6])).max()
+low, high = run.epsilon_interval(1e-5)
+whole: dp.PrivacyLoss = sum([run, step], dp.PrivacyLoss())
+delta: float = sum([run, step], dp.PrivacyLoss()).delta(1.0)
+sigma: float = dp.calibrate(lambda s: dp.gaussian(sigma=s), epsilon=1.0, delta=1e-5)
+rounds: float = dp.calibrate(lambda k: dp.gaussian(sigma=9.0).compose(k), epsilon=1.0, delta=1e-5)
+also: float = dp.calibrate(dp.gaussian, epsilon=1.0, delta=1e-5)
+closed: float = dp.gaussian_sigma(1.0, 1e-6)
+table = dp.gaussian_delta(1.0, [0.5, 1.0]).tolist()
+one: float = dp.gaussian_delta(sigma=1.0, epsilon=0.5)
+y: int = dp.discrete_laplace_mechanism(3, epsilon=1.0, rng=rng)
+z: float = dp.laplace_mechanism(3.5, epsilon=1.0, rng=rng)
+noisy = dp.gaussian_mechanism([1.0, 2.0], sigma=2.0, rng=rng).sum()
+bound: float = composition.advanced(epsilon=0.1, k=100, delta_prime=1e-6)
+best: float = composition.optimal(0.1, 100, 1e-6)
+distance: float = dp.kl([0.5, 0.5], [0.4, 0.6])
+budget = stopping.Filter(1.0, 1e-6)
+may: bool = budget.allows(run) and budget.allows(lambda order: 0.01 * order)
+found: float = auditing.epsilon_from_counts(90, 1, 100, false_alarm=1e-6)
+history = [dp.gaussian(sigma=s) for s in (1.0, 2.0)]
+print(f"{sum(history, dp.PrivacyLoss()).epsilon(1e-6):.3f}")
 """
 
 
@@ -71,6 +108,29 @@ def test_a_client_has_true_hints(tmp_path):
         if "  # " in line
     ]
     assert reported == planted, said
+
+
+def pyright(client):
+    """What pyright says of a client in its strict mode: its errors, with their lines."""
+    facts = {"strict": [client.name], "include": [client.name], "extraPaths": [str(ROOT)]}
+    (client.parent / "pyrightconfig.json").write_text(json.dumps(facts))
+    program = ROOT / "node_modules" / "pyright" / "index.js"
+    command = [node_executable(), program, "--outputjson", "--pythonpath", sys.executable]
+    said = subprocess.run(command, cwd=client.parent, capture_output=True, text=True)
+    errors = json.loads(said.stdout)["generalDiagnostics"]
+    return [(one["range"]["start"]["line"] + 1, one["message"]) for one in errors]
+
+
+@pytest.mark.slow
+def test_strict_checkers_pass_what_clients_write(tmp_path):
+    """And it runs: no line is right only for a checker."""
+    client = tmp_path / "client.py"
+    client.write_text(STRICT)
+    assert mypy(tmp_path, "--strict", "--follow-imports=silent", str(client)) == ""
+    assert pyright(client) == []
+    exec(STRICT, {})
+    client.write_text(STRICT.replace("y: int", "y: str").replace("sigma=s),", "sgima=s),"))
+    assert {line for line, _ in pyright(client)} == {15, 21}
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ Everything rests on the bounds of Clopper and Pearson for the chance of a coin.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, overload
 
 import numpy as np
 
@@ -24,6 +24,12 @@ WholeNumbers = Annotated[
 FalseAlarm = Annotated[float, number_within(1e-100, 1 - 1e-16)]
 
 
+@overload
+def clopper_pearson(successes: int, trials: float, alarm: float) -> tuple[float, float]: ...
+@overload
+def clopper_pearson(
+    successes: ArrayLike, trials: ArrayLike, alarm: ArrayLike
+) -> tuple[Array, Array]: ...
 @checked
 def clopper_pearson(
     successes: WholeNumbers, trials: Counts, alarm: OpenProbability
@@ -40,6 +46,14 @@ def clopper_pearson(
     return _low(successes, trials, alarm), _high(successes, trials, alarm)
 
 
+@overload
+def epsilon_from_counts(
+    k: int, other: int, runs: float, delta: float = ..., *, false_alarm: float
+) -> float: ...
+@overload
+def epsilon_from_counts(
+    k: ArrayLike, other: ArrayLike, runs: ArrayLike, delta: ArrayLike = ..., *, false_alarm: float
+) -> Array: ...
 @checked
 def epsilon_from_counts(
     k: WholeNumbers,
@@ -80,6 +94,24 @@ def guess_canaries(scores: Vector, guesses: CountOrZero) -> Array:
     return signs
 
 
+@overload
+def epsilon_from_guesses(
+    correct: int,
+    guesses: int,
+    delta: float = ...,
+    canaries: int | None = ...,
+    *,
+    false_alarm: float,
+) -> float: ...
+@overload
+def epsilon_from_guesses(
+    correct: ArrayLike,
+    guesses: ArrayLike,
+    delta: ArrayLike = ...,
+    canaries: int | None = ...,
+    *,
+    false_alarm: float,
+) -> Array: ...
 @checked
 def epsilon_from_guesses(
     correct: WholeNumbers,

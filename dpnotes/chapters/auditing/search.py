@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -58,7 +58,7 @@ class Audit:
 
 @dataclass(frozen=True)
 class _Batched:
-    draw: Callable
+    draw: Callable[..., Any]
 
 
 @checked
@@ -83,7 +83,7 @@ def _drawer(name, mechanism):
     return lambda x, runs, rng: [mechanism(x, rng=rng) for _ in range(runs)]
 
 
-Mechanism = Annotated[Callable, _drawer]
+Mechanism = Annotated[Callable[..., Any], _drawer]
 Runs = Annotated[int, lambda name, value: int(within(name, count(name, value), 2, 2**31))]
 
 

@@ -12,15 +12,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from math import expm1, inf, log, log1p, sqrt
-from typing import Annotated
+from typing import Annotated, overload
 
 import numpy as np
 
 from ...accountant import randomized_response
 from ...numerics import optimize
 from ...checks import (
-    Anything, Array, BelowOneNumber, Count, Generator, Many, Nonnegative, OpenProbabilityNumber,
-    Positive, PositiveNumber, checked, number_within, refusal,
+    Anything, Array, ArrayLike, BelowOneNumber, Count, Generator, Many, Nonnegative,
+    OpenProbabilityNumber, Positive, PositiveNumber, checked, number_within, refusal,
 )  # fmt: skip
 from ..gaussian import gaussian_delta, gaussian_sigma
 from ..subsampling import clip_rows
@@ -57,7 +57,7 @@ class PrivateFit:
     epsilon: float
     delta: float
     scale: float
-    delta_at: Callable
+    delta_at: Callable[[float], float]
 
 
 @checked
@@ -190,6 +190,12 @@ def objective_perturbation(
     return PrivateFit(theta, epsilon, delta, scale, approximate if delta else pure)
 
 
+@overload
+def objective_perturbation_delta(epsilon: float, sigma: float, *, excess: float = ...) -> float: ...
+@overload
+def objective_perturbation_delta(
+    epsilon: ArrayLike, sigma: ArrayLike, *, excess: ArrayLike = ...
+) -> Array: ...
 @checked
 def objective_perturbation_delta(
     epsilon: Nonnegative, sigma: Positive, *, excess: Nonnegative = 0.0

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, sqrt
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -35,10 +35,10 @@ class RowLoss:
     """
 
     name: str
-    value: Callable
-    slope: Callable
-    curvature: Callable
-    lipschitz: Callable
+    value: Callable[..., Any]
+    slope: Callable[..., Any]
+    curvature: Callable[..., Any]
+    lipschitz: Callable[..., Any]
     smoothness: float
     at_zero: float
 

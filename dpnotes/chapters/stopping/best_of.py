@@ -13,11 +13,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
+from typing import overload
+
 import numpy as np
 
 from ...accountant import PrivacyLoss, finite
 from ...checks import (
-    Array, Count, Distribution, Nonnegative, OpenProbabilityNumber, OrderAboveOne,
+    Array, ArrayLike, Count, Distribution, Nonnegative, OpenProbabilityNumber, OrderAboveOne,
     PositiveNumber, RealNumber, checked, refusal,
 )  # fmt: skip
 from ..renyi_dp import ORDERS, rdp_to_dp_improved
@@ -207,6 +209,10 @@ def best_of_loss(p: Distribution, q: Distribution, runs: Runs) -> PrivacyLoss:
     return finite(*(laws / laws.sum(1, keepdims=True)))
 
 
+@overload
+def best_of_pure(epsilon: float, runs: Runs) -> float: ...
+@overload
+def best_of_pure(epsilon: ArrayLike, runs: Runs) -> Array: ...
 @checked
 def best_of_pure(epsilon: Nonnegative, runs: Runs) -> float | Array:
     """The least epsilon of the best of K runs that holds for all epsilon-DP mechanisms and all
@@ -218,6 +224,10 @@ def best_of_pure(epsilon: Nonnegative, runs: Runs) -> float | Array:
     return epsilon + runs.steepest(epsilon)
 
 
+@overload
+def best_of_renyi(loss: PrivacyLoss, runs: Runs, alpha: float) -> float: ...
+@overload
+def best_of_renyi(loss: PrivacyLoss, runs: Runs, alpha: ArrayLike) -> Array: ...
 @checked
 def best_of_renyi(loss: PrivacyLoss, runs: Runs, alpha: OrderAboveOne) -> float | Array:
     """A Renyi divergence, alpha > 1, that the best of K runs of `loss` does not exceed

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from threading import Lock
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -37,7 +37,7 @@ class _Budget(Unique):
     """Spends `size`; subclasses say what a step costs. A copy is the same budget. Pickling keeps
     what was spent: to go on later, with one of the two."""
 
-    cost: Callable
+    cost: Callable[[Any], float]
 
     def __init__(self, size):
         self._size, self._spent, self._lock = Fraction(size), Fraction(0), Lock()
@@ -49,7 +49,7 @@ class _Budget(Unique):
     def __setstate__(self, state):
         vars(self).update(state, _lock=Lock())
 
-    def allows(self, step: PrivacyLoss | Callable) -> bool:
+    def allows(self, step: PrivacyLoss | Callable[[float], float]) -> bool:
         """Whether the budget pays for one more step: if True, the step has been charged and may be
         run once; if False, or on an error, nothing was charged and the step must not be run.
         Several threads may ask at once."""
@@ -102,7 +102,7 @@ class Filter(_Budget):
         """The order in which costs are counted, the same for all steps."""
         return self._order
 
-    def cost(self, step: PrivacyLoss | Callable) -> float:
+    def cost(self, step: PrivacyLoss | Callable[[float], float]) -> float:
         """The Renyi divergence of the step at `order`: of a PrivacyLoss, the worse direction, or
         of a function that bounds the divergence in both directions at any order it is given."""
         if not isinstance(step, PrivacyLoss) and not callable(step):
