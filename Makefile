@@ -33,7 +33,7 @@ PYTEST = $(BIN)/python -m pytest -n logical --maxprocesses 8 --dist worksteal
 # the parts of the book and of the tests whose sources are other ones than in their last green run
 DUE = PATH=$(abspath $(BIN)):$$PATH $(BIN)/python -m tests.due
 
-.PHONY: help book page serve offline-zip lab test thorough grading quick bench attack assignments \
+.PHONY: help book page serve offline-zip lab test style thorough grading quick bench attack assignments \
   grade gradescope pins newest clean
 
 help:
@@ -105,6 +105,9 @@ slides: $(BUILT)
 
 test: $(INSTALLED)
 	$(DUE) $(if $(ALL),--all)
+
+style: $(INSTALLED)
+	$(DUE) --all style
 
 thorough: $(INSTALLED)
 	$(DUE) --thorough

@@ -92,7 +92,7 @@ def run(root, out, toc_path, files, modules, partial=False, again=None):
             confoverrides={
                 "external_toc_path": str(toc_path), "latex_individualpages": False,
                 "include_patterns": files, "run_modules": list(modules),
-                "nb_execution_mode": "cache", "only_this_page": bool(again),
+                "nb_execution_mode": "cache", "only_this_page": bool(again), "whole_build": True,
                 "nb_execution_cache_path": str(out / notebooks.FOLDER),
             },
             warningiserror=not partial, keep_going=True,

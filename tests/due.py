@@ -31,7 +31,9 @@ import ready  # noqa: E402
 
 GREEN, EXECUTED = "_build/green", "_build/jupyter_execute"
 CELL = re.compile(r"^```\{code-cell\}.*?^```$", re.M | re.S)
-GROUND = "tests/*.* pyproject.toml requirements.txt requirements.in site/surroundings.py"
+GROUND = (
+    "conftest.py tests/*.* pyproject.toml requirements.txt requirements.in site/surroundings.py"
+)
 BOOK = (
     "chapters dpnotes ledger site _config.yml _toc.yml package.json package-lock.json .npmrc"
     " LICENSE LICENSE-TEXT.md _build/evidence.json"
@@ -47,7 +49,7 @@ TEXTS = (
     "tests/grading/test_assignments.py::test_no_leak_in_what_is_published",
 )
 NOBODYS = (  # run by hand, once a week, or read by people
-    "bench biome.json .ci .github .gitignore CHANGELOG.md CONTRIBUTING.md MAINTAINING.md"
+    "bench biome.json .ci .github .gitignore .pre-commit-config.yaml CHANGELOG.md MAINTAINING.md"
 )
 
 
@@ -90,7 +92,9 @@ PARTS = (
     ),
     Part("notebooks", f"{EXECUTED} dpnotes site/kernels.py tests/quick_nbval.py {GROUND}"),
     Part(
-        "package", f"dpnotes tests/package tests/oracles tests/data CITATION.cff LICENSE {GROUND}",
+        "package",
+        "dpnotes tests/package tests/oracles tests/data CITATION.cff CONTRIBUTING.md LICENSE"
+        f" {GROUND}",
         files_in("tests/package", TEXTS[0]),
     ),
     Part(

@@ -141,3 +141,12 @@ KINDS = {
     Symmetrised: Kind(_refused, BELOW_A_SAMPLE),
     Laplace: Kind(_sampled_again, Curve(laplace_log_delta, lambda step: step.end, 1)),
 }
+
+
+def weaker(step, other):
+    """Whether a step is the other one, or Gaussian noise that is as large or larger, on a sample
+    that is as large or smaller: then the other one dominates it (X-counting-filter)."""
+    if type(step) is not type(other) or not isinstance(other, SampledGaussian):
+        return step == other
+    alone = step.side == other.side and step.sigmas == other.sigmas == ()
+    return step == other or (alone and step.sigma >= other.sigma and step.rate <= other.rate)

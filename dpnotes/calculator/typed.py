@@ -1,7 +1,8 @@
 """Numbers as people type them: 1e-5, 10^-5, 256/60000, 1%, 60_000.
 
 A number that was typed is shown as it was typed: in the call to copy, beside delta, in an error.
-The page's form reads the same texts (``site/calculator/numbers.js``); a test compares the two.
+The page's form reads the same texts (``site/calculator/numbers.js``); the two are compared by
+`test_numbers_are_read_as_the_package_reads_them`.
 """
 
 import re

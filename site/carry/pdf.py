@@ -32,7 +32,7 @@ PAGE = {
 }  # fmt: skip
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 ABOUT = """Built on {} from the pages of the book. Proofs and solutions are open. The code that only
-draws figures is left out; it stands on the pages. Text: CC BY 4.0. Code: MIT."""
+draws figures is left out; it stands on the pages. Text: CC BY-SA 4.0. Code: MIT."""
 LARGEST = 15_000_000  # bytes
 PATIENCE = 900_000  # ms: a machine that does other things besides
 

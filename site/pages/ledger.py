@@ -26,7 +26,8 @@ def label(claim_id):
 
 @cache
 def sources():
-    """Letter -> {title, kind} of the source documents."""
+    """Letter -> {title, kind} of the source documents, and what else they say of themselves:
+    author, date, licence, an address, and in words what is missing."""
     return yaml.safe_load((ROOT / "ledger" / "sources.yml").read_text(encoding="utf8"))
 
 
@@ -159,6 +160,19 @@ def _summary(groups, seen):
     return [*out, ""]
 
 
+class SourcesList(Generated):
+    """The source documents, each as it names itself."""
+
+    def lines(self, seen):
+        out = []
+        for letter, one in sources().items():
+            facts = [one.get("author"), str(one.get("date", "")), one.get("licence")]
+            facts += [f"<{one['address']}>" if "address" in one else "", one.get("about")]
+            said = "; ".join(fact for fact in facts if fact)
+            out += [letter, f": *{one['title']}*, {one['kind']}{'. ' if said else ''}{said}.", ""]
+        return out
+
+
 class Errata(Generated):
     """Each slip of the sources: what is printed, what is right, what computing it gives."""
 
@@ -196,11 +210,15 @@ def _erratum(claim, computed):
     name = f"{{prf:ref}}`{claim['id']} <{label(claim['id'])}>`"
     out = ["", f"**{name}**, {document['kind']} “{document['title']}” ({claim['printed']})", ""]
     out += [claim.get("correction", claim["statement"]), ""]
-    return out + [f"- *Computed:* {text}" for text in computed] + [""]
+    out += [f"- *Computed:* {text}" for text in computed]
+    if "uncomputed" in claim:
+        out.append(f"- *Nothing computed:* {claim['uncomputed']}")
+    return [*out, ""]
 
 
 def setup(app):
     app.add_role("source", Source())
     app.add_directive("claims-table", ClaimsList)
+    app.add_directive("sources-list", SourcesList)
     app.add_directive("errata", Errata)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -280,6 +280,13 @@ def prune(static):
         )
 
 
+def say_what_is_missing(app):
+    """Whoever runs Jupyter Book itself gets pages, but not the book."""
+    if not app.config.whole_build:
+        said = "left out: the sheets, Python in the pages, all checks. `make book` builds the book"
+        logging.getLogger("sphinx.polish").warning(said)
+
+
 def use_all_cores(app, env):
     """Pages are written side by side. They are read one by one: handing over takes as long."""
     app.parallel = 1 if app.config.only_this_page else 1 + (os.cpu_count() or 1)
@@ -314,6 +321,8 @@ def polish_site(app, exception):
 def setup(app):
     """Run after all other extensions have copied their assets."""
     app.add_config_value("only_this_page", False, "", types=[bool])  # the rest is there already
+    app.add_config_value("whole_build", False, "", types=[bool])
+    app.connect("builder-inited", say_what_is_missing)
     app.connect("env-updated", use_all_cores)
     app.connect("env-check-consistency", write_no_other)
     app.connect("build-finished", polish_site, priority=900)

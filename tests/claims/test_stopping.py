@@ -5,6 +5,7 @@ computed by going backwards over the tree, with no theorem about composition in 
 """
 
 import copy
+import multiprocessing
 import pickle
 from bisect import bisect_left
 from fractions import Fraction
@@ -195,7 +196,9 @@ def test_a_filter_charges_if_and_only_if_it_says_yes():
         at_most(budget.spent, size)
         at_most(size, (yes + 1) * budget.cost(small))
     full = stopping.Filter(1.0, 0.0)  # overspent by round-off at most, 1e-12 of the budget
-    assert not full.allows(lambda order: 1 + 1e-11) and full.allows(lambda order: 1 + 1e-13)
+    with pytest.warns(UserWarning, match="costs 1, more than all"):
+        assert not full.allows(lambda order: 1 + 1e-11)
+    assert full.allows(lambda order: 1 + 1e-13)
 
 
 class Careless(stopping.Filter):
@@ -261,6 +264,114 @@ def test_a_copy_is_the_same_budget_and_a_stored_one_has_been_spent():
         assert (stored.spent, stored.left) == (budget.spent, budget.left)
         assert stored.allows(dp.gaussian(20.0))
         assert not stored.allows(dp.gaussian(1.0))
+
+
+@claim("X-counting-filter")
+def test_steps_of_one_kind_are_counted():
+    """As many as the exact plan; the worst strategy with weaker steps stays within the budget."""
+    tree = Tree(0.1, [(8, 0.034), (8, 0.017)])  # the second is the first half of the time
+    for epsilon, delta in ((1.5, 1e-3), (0.7, 3e-2)):
+        kind = tree.losses[0]
+        budget = stopping.CountingFilter(kind, epsilon, delta)
+        most = int(budget.left)
+        assert kind.compose(most).delta(epsilon) <= delta < kind.compose(most + 1).delta(epsilon)
+
+        def check(rounds, epsilon=epsilon, delta=delta, most=most):
+            allowed = lambda n: sum(n) <= most + rounds  # noqa: E731
+            at_most(tree.worst(leak(epsilon), allowed, most + rounds), delta)
+
+        check(0)
+        must_fail(check, 1)
+        said = [budget.allows(kind) for _ in range(most + 2)]
+        holds(np.array(said) == (np.arange(most + 2) < most))
+    assert (
+        stopping.Filter.for_steps(
+            dp.subsample(dp.gaussian(1.0), 0.001), epsilon=1.0, delta=1e-6
+        ).left
+        == 31117
+    )
+
+
+@claim("X-counting-filter", of=1.0, wrong=[0.9])
+def test_more_noise_on_a_smaller_sample_is_weaker(least, rng):
+    alpha = np.array([1.5, 3.0, 9.0, 40.0])
+    epsilon = np.array([0.0, 0.1, 0.5, 2.0])
+    for _ in range(8):
+        sigma, rate = float(rng.uniform(0.5, 3)), float(10 ** rng.uniform(-3, -0.3))
+        more = sigma * float(least + rng.choice([0.0, 0.05, 1.0]))
+        less = rate * float(rng.choice([1.0, 0.99, 0.3]))
+        for sample in (dp.subsample, dp.subsample_substitution):
+            strong, weak = sample(dp.gaussian(sigma), rate), sample(dp.gaussian(more), less)
+            at_most(weak.renyi(alpha), strong.renyi(alpha), rtol=1e-10)
+            at_most(weak.delta(epsilon), strong.delta(epsilon), rtol=1e-9, atol=1e-15)
+
+
+def test_what_a_counting_filter_takes():
+    kind = dp.subsample(dp.gaussian(1.0), 0.01)
+    budget = stopping.Filter.for_steps(kind.compose(5), epsilon=2.0, delta=1e-5)
+    weak = dp.subsample(dp.gaussian(1.0), 0.005) + dp.subsample(dp.gaussian(2.0), 0.01).compose(3)
+    assert budget.allows(kind.compose(7)) and budget.allows(weak) and budget.spent == 11
+    for strong in (
+        dp.subsample(dp.gaussian(0.99), 0.01),
+        dp.subsample(dp.gaussian(1.0), 0.011),
+        dp.subsample_substitution(dp.gaussian(1.0), 0.01),
+        dp.laplace(1e6),
+        kind + dp.gaussian(1e6),
+    ):
+        with pytest.raises(ValueError, match="^step must be .* or weaker"):
+            budget.allows(strong)
+    assert budget.spent == 11
+    with pytest.raises(ValueError, match="^epsilon must be large enough for one step"):
+        stopping.Filter.for_steps(dp.laplace(1.0), epsilon=0.5, delta=1e-6)
+    with pytest.raises(ValueError, match="^step must be of one kind"):
+        stopping.CountingFilter(dp.gaussian(1.0), 1.0, 1e-5)
+    gaussian = stopping.Filter.for_steps(dp.gaussian(20.0), epsilon=1.0, delta=1e-5)
+    assert isinstance(gaussian, stopping.GaussianFilter)
+
+
+def test_the_order_for_announced_steps():
+    """At least what 400 orders give, and the first step is no more refused without a word."""
+    kinds = [dp.subsample(dp.gaussian(1.0), 0.001), dp.subsample(dp.gaussian(2.0), 0.01)]
+    found = stopping.Filter.for_steps(*kinds, epsilon=1.0, delta=1e-6)
+    filters = [stopping.Filter(1.0, 1e-6, order=order) for order in np.linspace(12.7, 40, 400)]
+    together = sum(kinds)
+    most = max(each.left / each.cost(together) for each in filters)
+    at_most(most, found.left / found.cost(together), rtol=1e-6)
+    default = stopping.Filter(1.0, 1e-6)
+    with pytest.warns(UserWarning, match="^one such step costs 3.758, more than all of <Filter"):
+        assert not default.allows(kinds[0])
+    assert repr(default).endswith("0.535573 of 0.535573 left>")
+    with pytest.raises(ValueError, match="^epsilon must be large enough for all steps"):
+        stopping.Filter.for_steps(*kinds, dp.laplace(0.5), epsilon=0.5, delta=1e-6)
+
+
+def spend_all(budget):
+    return sum(budget.allows(dp.gaussian(10.0)) for _ in range(30))
+
+
+@pytest.mark.slow
+def test_processes_that_share_a_file_spend_one_budget(tmp_path):
+    file = tmp_path / "training.budget"
+    alone = spend_all(stopping.Filter(1.0, 1e-5))
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        shared = pool.map(spend_all, [stopping.Filter(1.0, 1e-5, file=file)] * 2)
+        apart = pool.map(spend_all, [stopping.Filter(1.0, 1e-5)] * 2)
+    assert sum(shared) == alone and apart == [alone, alone]
+    later = stopping.Filter(1.0, 1e-5, file=file)
+    assert spend_all(later) == 0 and later.left < later.cost(dp.gaussian(10.0))
+    exact = stopping.Filter(1.0, 1e-5)
+    spend_all(exact)
+    assert (later.spent, later.left) == (exact.spent, exact.left)
+    for other in (
+        lambda: stopping.Filter(1.1, 1e-5, file=file),
+        lambda: stopping.Filter(1.0, 1e-5, order=30.0, file=file),
+        lambda: stopping.GaussianFilter(1.0, 1e-5, file=file),
+        lambda: stopping.Filter(1.0, 1e-5, file=tmp_path / "none" / "there"),
+        lambda: stopping.Filter(1.0, 1e-5, file=__file__),
+        lambda: stopping.Filter(1.0, 1e-5, file=3),
+    ):
+        with pytest.raises(ValueError, match="^file must be"):
+            other()
 
 
 @claim("X-renyi-filter")

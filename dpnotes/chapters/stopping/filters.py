@@ -6,41 +6,42 @@ outputs in any way, as long as no path overspends (X-filter). Currencies here: t
 of one order (X-renyi-filter), the largest loss, which is its order infinity (X-pure-filter), and
 mu^2 of Gaussian noise, which costs nothing against steps fixed beforehand (X-gaussian-filter).
 What was spent so far is no epsilon of its own (X-odometer). Sums are exact, and compared with the
-budget up to 1e-12 of it, about what charges are right to. `bounded_range_renyi` is the cost of a
-step whose losses lie in one interval of length epsilon, as the exponential mechanism's do.
+budget up to 1e-12 of it, about what charges are right to. Where all steps are of one kind, they are
+simply counted (X-counting-filter).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from os import PathLike
 from threading import Lock
-from typing import Annotated, Any
+from typing import Any
+from warnings import warn
 
 import numpy as np
 
-from ...numerics import log_binomial, log_softmax, matrix_product, xlog1py, xlogy
-from ...accountant import PrivacyLoss
-from ...accountant.written import Finite
+from ...accountant import PrivacyLoss, calibrate
+from ...accountant.kinds import weaker
 from ...checks import (
-    BelowOneNumber, Few, NonnegativeNumber, OpenProbabilityNumber, OrderNumber, Unique, checked,
-    nonnegative, number_within, refusal, scalar,
+    BelowOneNumber, NonnegativeNumber, OpenProbabilityNumber, OrderNumber, Unique, checked,
+    instance, nonnegative, refusal, scalar,
 )  # fmt: skip
 from ..gaussian import gaussian_sigma
+from .budget_file import BudgetFile, File
 
 ROUNDING = Fraction(1, 10**12)  # of the budget: charges are right to about this
 FINE_ORDERS = 1 + np.geomspace(1e-3, 1e12, 15_001)
-Range = Annotated[float, number_within(1e-6, 500.0)]
 
 
 class _Budget(Unique):
-    """Spends `size`; subclasses say what a step costs. A copy is the same budget. Pickling keeps
-    what was spent: to go on later, with one of the two."""
+    """Spends `size`; subclasses say what a step costs."""
 
     cost: Callable[[Any], float]
 
-    def __init__(self, size):
+    def __init__(self, size, rule, file=None):
         self._size, self._spent, self._lock = Fraction(size), Fraction(0), Lock()
+        self._rule, self._file = rule, None if file is None else BudgetFile(file, rule)
 
     def __getstate__(self):
         with self._lock:
@@ -52,8 +53,13 @@ class _Budget(Unique):
     def allows(self, step: PrivacyLoss | Callable[[float], float]) -> bool:
         """Whether the budget pays for one more step: if True, the step has been charged and may be
         run once; if False, or on an error, nothing was charged and the step must not be run.
-        Several threads may ask at once."""
+        Several threads may ask at once. A warning says if a budget of which nothing was spent does
+        not pay for the step."""
         cost = Fraction(self.cost(step))  # before the lock: a step may ask again while it is priced
+        if cost > self._size * (1 + ROUNDING) > 0 == self.spent:
+            warn(f"one such step costs {float(cost):.4g}, more than all of {self!r}", stacklevel=2)
+        if self._file:
+            return self._file.spend(cost, self._size * (1 + ROUNDING))
         with self._lock:
             if self._spent + cost > self._size * (1 + ROUNDING):
                 return False
@@ -63,12 +69,16 @@ class _Budget(Unique):
     @property
     def spent(self) -> float:
         """What was charged so far, in the units of `cost`. Not an epsilon of what was run."""
-        return float(self._spent)
+        return float(self._file.spent if self._file else self._spent)
 
     @property
     def left(self) -> float:
         """What may still be charged, in the units of `cost`; the next step may depend on it."""
-        return float(max(self._size - self._spent, Fraction(0)))
+        spent = self._file.spent if self._file else self._spent
+        return float(max(self._size - spent, Fraction(0)))
+
+    def __repr__(self):
+        return f"<{self._rule}: {self.left:.6g} of {float(self._size):.6g} left>"
 
 
 class Filter(_Budget):
@@ -77,16 +87,29 @@ class Filter(_Budget):
     The Renyi filter of one order (X-renyi-filter; Feldman and Zrnic 2021, Lecuyer 2021): whatever
     runs after ``allows`` said True is together (epsilon, delta)-DP, whenever one stops. ``order``,
     above 1, is chosen from public knowledge; if it is left out, the order at which Gaussian noise
-    lasts longest. At delta = 0 it is infinity: largest losses are added up (X-pure-filter).
+    lasts longest. Sampled noise may need another one: ``Filter.for_steps`` finds it. At delta = 0
+    it is infinity: largest losses are added up (X-pure-filter).
+
+    A copy is the same budget. A pickle, and so what another process is given, is a second budget
+    with the same amount left: go on with one of the two. With ``file``, a path, what was spent is
+    kept there: all filters on one file, of all processes and days, spend one budget, and pickles
+    too. Delete or copy the file, and it can be spent again.
 
     >>> budget = stopping.Filter(1.0, 1e-6)
     >>> [budget.allows(dp.gaussian(10.0)) for _ in range(5)]
     [True, True, True, True, False]
+    >>> stopping.Filter(1.0, 1e-6, order=20.0)
+    <Filter(1.0, 1e-06, order=20.0): 0.481831 of 0.481831 left>
     """
 
     @checked
     def __init__(
-        self, epsilon: NonnegativeNumber, delta: BelowOneNumber, *, order: OrderNumber | None = None
+        self,
+        epsilon: NonnegativeNumber,
+        delta: BelowOneNumber,
+        *,
+        order: OrderNumber | None = None,
+        file: File | None = None,
     ) -> None:
         if order is None:
             sizes = _allowance(FINE_ORDERS, epsilon, delta)
@@ -95,7 +118,26 @@ class Filter(_Budget):
         size = epsilon if self.order == np.inf else float(_allowance(self.order, epsilon, delta))
         if not size >= 0:
             raise refusal("order", order, "one that leaves something of epsilon")
-        super().__init__(size)
+        super().__init__(size, f"Filter({epsilon}, {delta}, order={order})", file)
+
+    @staticmethod
+    def for_steps(
+        *steps: PrivacyLoss, epsilon: float, delta: float, file: str | PathLike[str] | None = None
+    ) -> Filter | CountingFilter | GaussianFilter:
+        """The filter that lasts longest for steps that are announced.
+
+        One kind of step: a `CountingFilter`, which takes it and weaker ones, as many as an exact
+        plan. Gaussian noise alone: a `GaussianFilter`. Other steps: a `Filter` of the order at
+        which it pays most often for all of them together.
+
+        >>> step = dp.subsample(dp.gaussian(1.0), 0.001)
+        >>> stopping.Filter.for_steps(step, epsilon=1.0, delta=1e-6).left
+        31117.0
+        >>> other = dp.subsample(dp.gaussian(2.0), 0.01)
+        >>> round(stopping.Filter.for_steps(step, other, epsilon=1.0, delta=1e-6).order, 1)
+        13.9
+        """
+        return _for_steps(*steps, epsilon=epsilon, delta=delta, file=file)
 
     @property
     def order(self) -> float:
@@ -115,12 +157,52 @@ class Filter(_Budget):
             raise refusal("step", step, allowed) from None
 
 
+class CountingFilter(_Budget):
+    """A budget of (epsilon, delta) for one kind of step, fixed beforehand, or weaker ones.
+
+    As many as an exact plan has, and to stop at any time is free (X-counting-filter). ``step`` is
+    one step or several of one kind, and ``allows`` takes such: the same noise or more, on the same
+    share of the data or less. ``spent`` and ``left`` are steps. Copies, pickles and ``file`` are as
+    in `Filter`.
+
+    >>> step = dp.subsample(dp.gaussian(1.0), 0.001)
+    >>> budget = stopping.CountingFilter(step, 1.0, 1e-6)
+    >>> budget.allows(step.compose(10)), budget.left
+    (True, 31107.0)
+    """
+
+    @checked
+    def __init__(
+        self,
+        step: PrivacyLoss,
+        epsilon: NonnegativeNumber,
+        delta: OpenProbabilityNumber,
+        *,
+        file: File | None = None,
+    ) -> None:
+        if len(step._parts) != 1 or step.gaussian_mu is not None:
+            raise refusal("step", step, "of one kind, and no Gaussian noise on all of the data")
+        self._kind = step._parts[0][0]
+        once = PrivacyLoss([(self._kind, 1)])
+        if once.delta(epsilon) > delta:
+            raise refusal("epsilon", epsilon, "large enough for one step")
+        size = calibrate(once.compose, epsilon, delta)
+        super().__init__(size, f"CountingFilter({epsilon}, {delta}, {self._kind})", file)
+
+    def cost(self, step: PrivacyLoss) -> float:
+        """How many steps of the kind it is, or is weaker than."""
+        instance("step", step, PrivacyLoss)
+        if not all(weaker(kind, self._kind) for kind, _ in step._parts):
+            raise refusal("step", step, f"{self._kind} or weaker")
+        return float(sum(times for _, times in step._parts))
+
+
 class GaussianFilter(_Budget):
     """A budget of (epsilon, delta) for Gaussian noise alone, of any sizes, chosen adaptively.
 
     Steps are losses of ``gaussian`` and their sums, not subsampled ones; each costs
     mu^2 = (sensitivity/sigma)^2, and all may cost what one release at (epsilon, delta) does:
-    adaptive choice is free (X-gaussian-filter).
+    adaptive choice is free (X-gaussian-filter). Copies, pickles and ``file`` are as in `Filter`.
 
     >>> budget = stopping.GaussianFilter(1.0, 1e-6)
     >>> [budget.allows(dp.gaussian(8.0)) for _ in range(5)]
@@ -128,8 +210,11 @@ class GaussianFilter(_Budget):
     """
 
     @checked
-    def __init__(self, epsilon: NonnegativeNumber, delta: OpenProbabilityNumber) -> None:
-        super().__init__(gaussian_sigma(epsilon, delta) ** -2)
+    def __init__(
+        self, epsilon: NonnegativeNumber, delta: OpenProbabilityNumber, *, file: File | None = None
+    ) -> None:
+        size = gaussian_sigma(epsilon, delta) ** -2
+        super().__init__(size, f"GaussianFilter({epsilon}, {delta})", file)
 
     def cost(self, step: PrivacyLoss) -> float:
         """mu^2 of the step."""
@@ -139,6 +224,20 @@ class GaussianFilter(_Budget):
         return mu**2
 
 
+def _best_order(loss, epsilon, delta):
+    """The order at which a filter pays most often for the loss: of 80, then four times of finer
+    ones around the best."""
+    orders = 1 + np.geomspace(1e-2, 1e6, 80)
+    for _ in range(5):
+        often = _allowance(orders, epsilon, delta) / np.maximum(loss.renyi(orders), 1e-300)
+        best = int(np.argmax(often))
+        order, near = float(orders[best]), orders[max(best - 1, 0) : best + 2]
+        orders = 1 + np.geomspace(near[0] - 1, near[-1] - 1, 17)
+    if often[best] < 1:
+        raise refusal("epsilon", epsilon, "large enough for all steps once, at some order")
+    return order
+
+
 def _allowance(alpha, epsilon, delta):
     """The divergence of order alpha that implies (epsilon, delta), `rdp_to_dp_improved` solved."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -146,57 +245,17 @@ def _allowance(alpha, epsilon, delta):
 
 
 @checked
-def bounded_range(epsilon: Range, points: Few = 40) -> PrivacyLoss:
-    """A loss that dominates every mechanism whose losses stay within a range of length `epsilon`.
-
-    The exponential mechanism is one; ``compose`` bounds any adaptive sequence (X-bounded-range). An
-    even grid over [-epsilon, epsilon], masses proportional to exp(loss/2), halved at both ends.
-
-    >>> round(dp.bounded_range(0.1).compose(50).epsilon(1e-6), 4)
-    1.7696
-    """
-    loss = np.linspace(-epsilon, epsilon, points + 1)
-    log_p = log_softmax(loss / 2 - np.log(2) * (np.abs(loss) == epsilon))
-    return PrivacyLoss([(Finite(tuple(loss.tolist()), tuple(log_p.tolist())), 1)])
-
-
-@checked
-def bounded_range_delta(epsilon: Range, k: Few, target_epsilon: NonnegativeNumber) -> float:
-    """Least delta at `target_epsilon` of k rounds of range `epsilon`, all fixed beforehand.
-
-    The worst of k coins with losses t, t - epsilon (X-bounded-range; Dong, Durfee and Rogers
-    2020). Not for adaptive rounds. Scalars, k <= 10,000.
-
-    >>> round(stopping.bounded_range_delta(0.1, k=50, target_epsilon=1.0), 6)
-    0.0004
-    """
-    low = np.arange(k + 1.0)  # how many rounds have the loss t - epsilon
-    ways = log_binomial(k, low)
-    worst = 0.0
-    for t in np.unique(np.clip((target_epsilon + low[1:] * epsilon) / (k + 1), 0.0, epsilon)):
-        high = np.expm1(t - epsilon) / np.expm1(-epsilon)  # chance of the loss t
-        log_mass = ways + xlogy(k - low, high) + xlog1py(low, -high)
-        excess = -np.expm1(np.minimum(target_epsilon - k * t + low * epsilon, 0.0))
-        worst = max(worst, float(matrix_product(np.exp(log_mass), excess)))
-    return worst
-
-
-@checked
-def bounded_range_renyi(epsilon: NonnegativeNumber, alpha: OrderNumber) -> float:
-    """The largest Renyi divergence of order alpha > 1 of all mechanisms of range `epsilon`, the
-    exponential mechanism among them: what a filter charges for one (X-range-charge).
-
-    At most alpha epsilon^2/8. Rounded up by 1e-14.
-
-    >>> round(stopping.bounded_range_renyi(1.0, alpha=2.0), 4)
-    0.2402
-    """
-    if alpha == 1:
-        raise refusal("alpha", alpha, "above 1")
-    if epsilon == 0 or alpha == np.inf:
-        return epsilon
-    top, rest, base = (-np.expm1(-x * epsilon) for x in (alpha, alpha - 1, 1.0))
-    step = epsilon + np.log(alpha - 1) - np.log(alpha) + np.log(top) - np.log(rest)
-    divergence = step + (np.log(top) - np.log(alpha) - np.log(base)) / (alpha - 1)
-    rounding = 1e-14 * (1 + epsilon) * (1 + 1 / (alpha - 1))
-    return float(min(divergence + rounding, alpha * epsilon**2 / 8))
+def _for_steps(
+    *steps: PrivacyLoss,
+    epsilon: NonnegativeNumber,
+    delta: OpenProbabilityNumber,
+    file: File | None = None,
+) -> Filter | CountingFilter | GaussianFilter:
+    if not steps:
+        raise ValueError("steps must be one loss or more")
+    together = sum(steps, PrivacyLoss())
+    if together.gaussian_mu is not None:
+        return GaussianFilter(epsilon, delta, file=file)
+    if len(steps) == 1 and len(steps[0]._parts) == 1:
+        return CountingFilter(steps[0], epsilon, delta, file=file)
+    return Filter(epsilon, delta, order=_best_order(together, epsilon, delta), file=file)
