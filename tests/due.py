@@ -35,7 +35,7 @@ GROUND = (
     "conftest.py tests/*.* pyproject.toml requirements.txt requirements.in site/surroundings.py"
 )
 BOOK = (
-    "chapters dpnotes ledger site _config.yml _toc.yml package.json package-lock.json .npmrc"
+    "chapters dpnotes ledger proofs site _config.yml _toc.yml package.json package-lock.json .npmrc"
     " LICENSE LICENSE-TEXT.md _build/evidence.json"
 )
 HOMEWORK = "tests/site/test_homework.py"
@@ -93,7 +93,7 @@ PARTS = (
     Part("notebooks", f"{EXECUTED} dpnotes site/kernels.py tests/quick_nbval.py {GROUND}"),
     Part(
         "package",
-        "dpnotes tests/package tests/oracles tests/data CITATION.cff CONTRIBUTING.md LICENSE"
+        "dpnotes proofs tests/package tests/oracles tests/data CITATION.cff CONTRIBUTING.md LICENSE"
         f" {GROUND}",
         files_in("tests/package", TEXTS[0]),
     ),
