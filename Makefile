@@ -15,7 +15,7 @@ export ASSIGNMENTS
 ifneq ($(word 2,$(ASSIGNMENTS)),)
 $(error ASSIGNMENTS: a folder without spaces in its path is needed)
 endif
-SOURCES := $(shell find _config.yml _toc.yml package-lock.json chapters dpnotes ledger site assignments $(ASSIGNMENTS) \
+SOURCES := $(shell find _config.yml _toc.yml package-lock.json chapters dpnotes ledger proofs site assignments $(ASSIGNMENTS) \
   tests/claims tests/*.py -type f -not -path '*/__pycache__/*' -not -path 'chapters/assignments/*')
 PORT ?= 8000
 # What acts before Python starts; the rest of what is set elsewhere is in site/surroundings.py.

@@ -28,14 +28,16 @@ from .mechanisms import (
     discrete_gaussian_mechanism, discrete_laplace_mechanism, gaussian_mechanism,
     laplace_mechanism, randomized_response_estimate, randomized_response_mechanism,
 )  # fmt: skip
+from .proofs import Proof, check, prove
 from .safe import secure_rng, safe_quantile, safe_sum, to_grid
 
 __all__ = [
-    "PrivacyLoss", "approximate_max_divergence", "bounded_range", "calibrate", "clip_rows",
-    "density_laws", "discrete_gaussian", "discrete_gaussian_mechanism", "discrete_laplace",
-    "discrete_laplace_mechanism", "dominating_pair", "finite", "gaussian", "gaussian_delta",
+    "PrivacyLoss", "Proof", "approximate_max_divergence", "bounded_range", "calibrate", "check",
+    "clip_rows", "density_laws", "discrete_gaussian", "discrete_gaussian_mechanism",
+    "discrete_laplace", "discrete_laplace_mechanism", "dominating_pair", "finite", "gaussian",
+    "gaussian_delta",
     "gaussian_mechanism", "gaussian_sigma", "hockey_stick", "kl", "laplace",
-    "laplace_mechanism", "max_divergence", "randomized_response",
+    "laplace_mechanism", "max_divergence", "prove", "randomized_response",
     "randomized_response_estimate", "randomized_response_mechanism", "rdp_to_dp",
     "rdp_to_dp_improved", "rdp_to_dp_optimal", "renyi_divergence", "safe_quantile", "safe_sum",
     "secure_rng", "subsample", "subsample_substitution", "to_grid", "total_variation", "tradeoff",

@@ -35,7 +35,7 @@ GROUND = (
     "conftest.py tests/*.* pyproject.toml requirements.txt requirements.in site/surroundings.py"
 )
 BOOK = (
-    "chapters dpnotes ledger site _config.yml _toc.yml package.json package-lock.json .npmrc"
+    "chapters dpnotes ledger proofs site _config.yml _toc.yml package.json package-lock.json .npmrc"
     " LICENSE LICENSE-TEXT.md _build/evidence.json"
 )
 HOMEWORK = "tests/site/test_homework.py"
@@ -87,13 +87,15 @@ PARTS = (
     Part("site", BOOK, commands=(python("site/build.py"),), makes="_build/html/.built"),
     Part(
         "style", f"dpnotes site tests assignments bench biome.json package-lock.json {GROUND}",
-        commands=(python("-m", "ruff", "check", "."),
-                  python("-m", "ruff", "format", "--check", "."), python("-m", "pytest", "-q", "tests/package/test_lengths.py"), BIOME),
+        commands=(
+            python("-m", "ruff", "check", "."), python("-m", "ruff", "format", "--check", "."),
+            python("-m", "pytest", "-q", "tests/package/test_lengths.py"), BIOME,
+        ),
     ),
     Part("notebooks", f"{EXECUTED} dpnotes site/kernels.py tests/quick_nbval.py {GROUND}"),
     Part(
         "package",
-        "dpnotes tests/package tests/oracles tests/data CITATION.cff CONTRIBUTING.md LICENSE"
+        "dpnotes proofs tests/package tests/oracles tests/data CITATION.cff CONTRIBUTING.md LICENSE"
         f" {GROUND}",
         files_in("tests/package", TEXTS[0]),
     ),

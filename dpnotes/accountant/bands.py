@@ -35,7 +35,7 @@ MOST_ROWS, MOST_KINDS = 1000, 60  # steps that differ, and meshes for them, at m
 SMALL, APART, MOST = 0.1, 1.5, 128  # sigmas of rows: the least, ratio of two; how many rows
 # lines: tried between which errors, with how many nodes, with a pinch, and whether for each band
 PLAIN, LAST = (1e-9, inf, 300_000, 24_000, False), (1e-6, 1e-4, 300_000, 96_000, False)
-EACH, EACH_PINCHED = (1e-11, inf, 20_000, 0, True), (1e-6, inf, 20_000, 10_000, True)
+EACH, EACH_PINCHED = (1e-10, inf, 20_000, 0, True), (1e-6, inf, 20_000, 10_000, True)
 TRIES = 4  # of each way
 SEEN = 1e-9  # share of the tail above which a band that does not fall gets a pinch
 

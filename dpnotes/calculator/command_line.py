@@ -13,13 +13,14 @@ import textwrap
 from pathlib import Path
 
 from .. import __version__
-from .questions import answers
+from ..proofs import Proof, check
+from .questions import answers, proof
 from .runs import ASKED, MECHANISMS
 from .typed import number
 
 MEANS = {"batch": "rate", "epochs": "steps"}  # what --batch and --epochs stand for
 RUN = "dpnotes" if Path(sys.argv[0]).stem == "dpnotes" else "python -m dpnotes"  # as it was called
-NAMES = ("epsilon", "delta", *ASKED, "steps", "rate")
+NAMES = ("epsilon", "delta", *ASKED, "steps", "rate", "prove")
 ABOUT = """\
 How private is a computation that uses noise? What it publishes would have been nearly as likely
 without any one person: every event's probability changes by a factor of at most e^epsilon, but
@@ -36,6 +37,9 @@ questions (the first word) and an example of each
              {run} steps --sigma 1.1 --rate 0.01 --epsilon 3 --delta 1e-5
   rate     the largest rate of sampling
              {run} rate --sigma 1.1 --steps 5000 --epsilon 3 --delta 1e-5
+  prove    a file that proves epsilon (if none is given, the least one) at a delta
+             {run} prove --sigma 4 --rate 0.01 --steps 10000 --delta 1e-5
+  check    such a file anew, in ball arithmetic: {run} check run.json
 """.format(
     run=RUN,
     asked="".join(
@@ -188,12 +192,43 @@ def main(arguments=None):
     arguments = sys.argv[1:] if arguments is None else arguments
     if not arguments:
         return write(f"{ABOUT}\n{RUN} --help explains every option and word.")
+    if arguments[0] == "check":
+        return write(checked_file(arguments[1:]))
     query, as_json, parser = read(arguments)
     try:
+        if query["question"] == "prove":
+            return write(proof(query).text().rstrip())
         answer = answers(query)
-    except ValueError as error:
+    except (ValueError, ImportError) as error:
         parser.error(" ".join(str(error).split()))
     return write(json.dumps(answer, indent=1, allow_nan=False) if as_json else report(answer))
+
+
+def checked_file(arguments):
+    """What a file proves, in words."""
+    parser = _Parser(prog=f"{RUN} check", description="Checks a file of `prove`.")
+    parser.add_argument("file", type=Path)
+    try:
+        claim = Proof.read(parser.parse_args(arguments).file.read_text(encoding="utf8"))
+        delta = check(claim)
+    except (OSError, ValueError, ImportError) as error:
+        parser.error(" ".join(str(error).split()))
+    steps = " + ".join(
+        ", ".join([f"{step['times']} x {step['kind']}", *_parameters(step)]) for step in claim.steps
+    )
+    return (
+        f"proved: {steps}\nis ({claim.epsilon}, {claim.delta})-DP when a person is added or removed"
+        f"\n(this line proves delta = {delta!r})"
+    )
+
+
+def _parameters(step):
+    """Its numbers in words; of a finite law how many it has."""
+    names = [name for name in step if name not in ("kind", "times")]
+    return [
+        f"{name} {len(step[name])} numbers" if step["kind"] == "finite" else f"{name} {step[name]}"
+        for name in names
+    ]
 
 
 def write(text):

@@ -23,6 +23,7 @@ from ..checks import (
     below_one, choice, count, nonnegative, open_probability, positive, probability, scalar,
     within,
 )  # fmt: skip
+from ..proofs import prove
 from .runs import MECHANISMS, Part, epsilon_interval, total
 from .targets import calibrate_part, field_of, name_of, shown_answer
 from .theorems import table
@@ -92,6 +93,16 @@ def rows(query):
     if not _is_sharp(*epsilon_interval(tuple(parts), query["delta"])):
         theorems[0] |= {"name": "the whole law, at most", "kind": "bound"}
     return [{**row, "shown": _digits_of(row)} for row in theorems]
+
+
+def proof(query):
+    """A proof for {"parts": ..., "delta": ...}, of "epsilon" or else of the least one and a
+    billionth of it more."""
+    run = total([_part(given, "epsilon", first=False) for given in _parts(query)])
+    delta = float(open_probability("delta", scalar("delta", query.get("delta"))))
+    epsilon = query.get("epsilon")
+    epsilon = run.epsilon(delta) * (1 + 1e-9) if epsilon is None else float(epsilon)
+    return prove(run, epsilon, delta)
 
 
 def _is_sharp(low, high):

@@ -24,10 +24,21 @@ ASIDE = re.compile(
     r'<!--formula-->(.*?)<!--/formula-->|<figure class="dpn-figure">.*?</figure>|<pre>.*?</pre>',
     re.S,
 )
+# Scripts of the theme break where a browser denies storage: there they get one that ends with the
+# page, and says so (`ends`).
 EARLY_MODE = """
+for (const name of ["localStorage", "sessionStorage"]) {
+  try { window[name].length } catch {
+    const kept = new Map();
+    const value = {
+      ends: true, getItem: (key) => kept.get(key) ?? null, removeItem: (key) => kept.delete(key),
+      setItem: (key, text) => kept.set(key, `${text}`),
+    };
+    Object.defineProperty(window, name, { value });
+  }
+}
 const root = document.documentElement;
-const kept = (key) => { try { return localStorage.getItem(key) } catch { return null } };
-root.dataset.mode = kept("mode") || "auto";
+root.dataset.mode = localStorage.getItem("mode") || "auto";
 root.dataset.theme = root.dataset.mode != "auto" ? root.dataset.mode
   : matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 """

@@ -108,8 +108,9 @@ GOOD = {  # an argument of each name that most functions accept
     "correct": 2, "gamma": 0.1, "quantile": 0.5, "choices": 3, "share": 0.2, "keys": 2,
     "people": 5, "guess": 0.6,
     "subsets": [[1, 0, 0], [1, 1, 0], [0, 1, 1]], "failure": 0.05,
-    "fpr": 0.01,
     "strategy": np.eye(3), "bands": 2,
+    "fpr": 0.01, "run": dp.gaussian(30.0), "proof": dp.prove(dp.gaussian(30.0), 0.5, 1e-5),
+    "text": "no proof",
 }  # fmt: skip
 CLASSES = {"y": (SIGNS > 0).astype(int), "theta": np.zeros((2, 2))}
 SPECIAL = {

@@ -1,0 +1,196 @@
+"""Proves an upper bound on delta(epsilon) in ball arithmetic, without code of the accountant.
+
+Every number is a ball that surely contains the true one. So a comparison that is true is proved;
+``surely`` asks for each. By X-proof, for c > 0, z_j = c + ihj, h = 2 pi / period,
+
+    delta(e) <= P(L = infinity) + (h/2pi) sum over abs(j) <= J of M(z_j) e^(-e z_j)/(z_j (z_j + 1))
+                - (what the left aliases add at least, X-left-aliases)
+                + sup over y >= h (J+1) of abs(M(c + iy)), times e^(-ce) / (pi h J).
+
+M is the product over all steps: sampled Gaussian ones by ``Sampled``, the rest in closed form. With
+J = 0 it is Chernoff's bound (X-alias-bound, part 1). Both directions are proved: ``way`` 1 is p
+against q, -1 the reverse, where M(z) is the M of p against q at -1 - z (X-two-directions).
+"""
+
+from itertools import product
+from math import ceil, comb, inf, nextafter, prod
+from typing import NamedTuple
+
+from flint import acb, arb, ctx, fmpz
+
+from .sampled import Sampled, beyond, least, sampled_step, surely
+
+FEW, MANY = 200_000, 2_000_000  # sums of losses that are listed; nodes of a line
+
+
+class Line(NamedTuple):
+    """Where a direction is proved: the tilt c, the period, the number J of nodes, the angle of the
+    lift, bits of the balls, and the spacing of outcomes of each kind of sampled step."""
+
+    c: float
+    period: float
+    nodes: int
+    angle: float
+    bits: int
+    spacings: tuple
+
+
+def gaussian(mu, epsilon):
+    """delta of Gaussian noise; beyond(-x) keeps its digits."""
+    return beyond(epsilon / mu - mu / 2) - epsilon.exp() * beyond(epsilon / mu + mu / 2)
+
+
+class Run:
+    """The steps of a run as balls, in one direction: what is known of M and of the largest loss."""
+
+    def __init__(self, steps, way):
+        self.way, self.square = way, arb(0)  # mu^2 of all Gaussian noise
+        self.sampled, self.laplace, self.laws = [], [], []
+        for step in steps:
+            k = step["times"]
+            if step["kind"] == "gaussian":
+                self.square += k / arb(step["sigma"]) ** 2
+            elif step["kind"] == "laplace":
+                self.laplace.append((1 / arb(step["scale"]), k))
+            elif step["kind"] == "finite":
+                self.laws.append((law(step["p"], step["q"], way), k))
+            else:
+                self.sampled.append((arb(step["sigma"]), arb(step["rate"]), k))
+        self.smooth = self.sampled or self.square > 0
+        kept = [(1 - infinite) ** k for (_, infinite), k in self.laws]
+        self.infinite = 1 - prod(kept, start=arb(1))
+
+    def top(self):
+        """The largest finite loss, or None."""
+        if self.square > 0 or (self.way > 0 and self.sampled):
+            return None
+        ends = [k * a for a, k in self.laplace]
+        ends += [-k * (1 - rate).log() for _, rate, k in self.sampled]
+        for (outcomes, _), k in self.laws:
+            most = arb("-inf")
+            for loss, _ in outcomes:
+                most = most.max(loss)
+            ends.append(k * most)
+        return sum(ends, arb(0))
+
+    def written(self, epsilon):
+        """delta in closed form, without infinite losses, or None."""
+        top = self.top()
+        if top is not None and epsilon >= top:
+            return arb(0)
+        kinds = len(self.sampled), len(self.laplace), len(self.laws), bool(self.square > 0)
+        if kinds == (0, 0, 0, True):
+            return gaussian(self.square.sqrt(), epsilon)
+        if kinds == (1, 0, 0, False) and self.sampled[0][2] == 1:
+            return sampled_step(*self.sampled[0][:2], epsilon, self.way)
+        return self.listed(epsilon) if kinds[:2] == (0, 0) and not kinds[3] else None
+
+    def listed(self, epsilon):
+        """All sums of losses of finite laws: how often each outcome occurs, and how probable."""
+        many = prod(comb(k + len(law) - 1, k) for (law, _), k in self.laws)
+        surely(many <= FEW, "finite laws with too many sums are not served")
+        counts = [list(partitions(k, len(law))) for (law, _), k in self.laws]
+        total = arb(0)
+        for chosen in product(*counts):
+            loss, chance = arb(0), arb(1)
+            for times, ((outcomes, _), _k) in zip(chosen, self.laws, strict=True):
+                chance *= arb(ways(times))
+                for n, (one, p) in zip(times, outcomes, strict=True):
+                    loss, chance = loss + n * one, chance * p**n
+            total += chance * (1 - (epsilon - loss).exp()).max(arb(0))
+        return total
+
+    def rest(self, z):
+        """M of all steps in closed form, at a complex z: it is the same for both directions of
+        Gaussian and Laplace noise."""
+        value = (self.square * z * (z + 1) / 2).exp()
+        for a, k in self.laplace:
+            up, down = (a * z).exp(), (-a * (1 + z)).exp()
+            value *= ((up + down) / 2 + (up - down) / (2 * (1 + 2 * z))) ** k
+        for (outcomes, _), k in self.laws:
+            value *= sum((p * (z * loss).exp() for loss, p in outcomes), acb(0)) ** k
+        return value
+
+
+def law(p, q, way):
+    """Losses with their probabilities, and the probability of an infinite one; p and q are divided
+    by their sums."""
+    first, second = ([arb(x) for x in side] for side in ((p, q) if way > 0 else (q, p)))
+    one, other = sum(first, arb(0)), sum(second, arb(0))
+    surely((one > 0) & (other > 0), "a law has mass")
+    first, second = [x / one for x in first], [x / other for x in second]
+    pairs = list(zip(first, second, strict=True))
+    losses = [((a / b).log(), a) for a, b in pairs if a > 0 and b > 0]
+    return losses, sum((a for a, b in pairs if b == 0), arb(0))
+
+
+def partitions(total, parts):
+    """All ways to write a total as a sum of so many counts."""
+    if parts <= 1:
+        yield (total,) * parts
+        return
+    for first in range(total + 1):
+        for others in partitions(total - first, parts - 1):
+            yield (first, *others)
+
+
+def ways(times):
+    """The multinomial coefficient."""
+    number, left = fmpz(1), sum(times)
+    for n in times:
+        number *= fmpz.bin_uiui(left, n)
+        left -= n
+    return number
+
+
+def bound(steps, epsilon, way, line):
+    """An upper bound on delta(epsilon) in one direction."""
+    ctx.prec = line.bits
+    run, c, epsilon = Run(steps, way), arb(line.c), arb(epsilon)
+    surely(epsilon >= 0, "epsilon is at least 0")
+    written = run.written(epsilon)
+    if written is not None:
+        return least([written + run.infinite])
+    surely(run.smooth, "Laplace noise is served beside Gaussian noise only")
+    surely((c > 0) & (arb(line.period) > 0) & (0 <= line.nodes <= MANY), "the line")
+    h = 2 * arb.pi() / arb(line.period)
+    height = h * (line.nodes + 1)
+    surely(len(line.spacings) == len(run.sampled), "the line is of other kinds of steps")
+    kinds = []
+    for (sigma, rate, k), spacing in zip(run.sampled, line.spacings, strict=True):
+        kinds.append((Sampled(sigma, rate, c, way, spacing, line.bits), k))
+        kinds[-1][0].measure(height if line.nodes else arb(0))
+    front = run.rest(acb(c)).real * (-c * epsilon).exp()
+    if not line.nodes:
+        whole = prod((kind.real**k for kind, k in kinds), start=front)
+        chernoff = (c * c.log() - (c + 1) * (c + 1).log()).exp()
+        return least([whole * chernoff + run.infinite])
+    total = trapezoid(run, kinds, epsilon, c, h, line.nodes)
+    m, period = max(1, ceil(float(epsilon) / line.period)), arb(line.period)
+    aliases = (1 - run.infinite) * (-c * m * period).exp() / (1 - (-c * period).exp())
+    aliases -= (epsilon - (c + 1) * m * period).exp() / (1 - (-(c + 1) * period).exp())
+    fallen = (-run.square * height**2 / 2).exp() / (arb.pi() * h * line.nodes)
+    lifts = (kind.lifted(height, arb(line.angle)) ** k for kind, k in kinds)
+    cut = prod(lifts, start=front * fallen)
+    surely(total.is_finite() and aliases.is_finite() and cut.is_finite(), "overflow")
+    return least([total - aliases + cut + run.infinite])
+
+
+def trapezoid(run, kinds, epsilon, c, h, count):
+    """(h/2pi) times the sum over all nodes: those below the axis are conjugates."""
+    values, total = [(kind.values(h, count), k) for kind, k in kinds], arb(0)
+    for j in range(count + 1):
+        z = acb(c, h * j)
+        value = run.rest(z) * (-z * epsilon).exp() / (z * (z + 1))
+        for moments, k in values:
+            value *= moments[j] ** k
+        total += value.real if j == 0 else 2 * value.real
+    return total * h / (2 * arb.pi())
+
+
+def rounded_up(number):
+    """A float that is surely not below an exact number."""
+    close = float(number)
+    while not arb(close) >= number:
+        close = nextafter(close, inf)
+    return close

@@ -1,0 +1,224 @@
+"""The statement that is proved, and the few numbers that its proof needs."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from math import inf, isfinite, log
+
+import numpy as np
+
+from ..accountant.law import Gaussian
+from ..accountant.panels import Laplace
+from ..accountant.privacy_loss import PrivacyLoss
+from ..accountant.sampled_gaussian import SampledGaussian
+from ..accountant.written import Finite
+from ..checks import NonnegativeNumber, OpenProbabilityNumber, checked, refusal
+
+KINDS = {  # what a step says beside its kind and how often it is run
+    "gaussian": {"sigma"},
+    "sampled gaussian": {"sigma", "rate"},
+    "laplace": {"scale"},
+    "finite": {"p", "q"},
+}
+DECIMAL = re.compile(r"\d{1,20}(\.\d{1,30})?(e[+-]?\d{1,3})?")
+MOST_ROUNDS, MOST_BITS, MOST_NODES = 10**12, 20_000, 2_000_000
+FORMAT = "dpnotes proof 1: (epsilon, delta)-DP when a person is added or removed"
+
+
+@dataclass(frozen=True)
+class Proof:
+    """That a run is (epsilon, delta)-DP, in both directions; made by ``dp.prove``.
+
+    ``steps`` says what is run and how often, ``epsilon`` and ``delta`` what is proved: decimals, of
+    which no digit is rounded. ``lines`` has for each direction the tilt, the period, how many
+    nodes, the angle of the lift, the bits, and the spacings of outcomes. ``text`` is a file of it.
+
+    >>> dp.prove(dp.gaussian(4.0), epsilon=1.1, delta=1e-6).steps
+    ({'kind': 'gaussian', 'sigma': '4', 'times': 1},)
+    """
+
+    steps: tuple[dict, ...]
+    epsilon: str
+    delta: str
+    lines: dict
+
+    def text(self) -> str:
+        """As a line of JSON, for a file.
+
+        >>> run = dp.gaussian(4.0)
+        >>> proof = dp.prove(run, epsilon=1.1, delta=1e-6)
+        >>> dp.Proof.read(proof.text()) == proof
+        True
+        """
+        said = {"proof": FORMAT, "steps": self.steps, "epsilon": self.epsilon, "delta": self.delta}
+        return json.dumps({**said, "lines": self.lines}) + "\n"
+
+    @classmethod
+    def read(cls, text: str) -> Proof:
+        """The proof in a file. A ValueError says what is wrong with it; whether it proves what it
+        says is asked by ``dp.check``."""
+        try:
+            said = json.loads(text)
+            good = said["proof"] == FORMAT
+            proof = cls(tuple(said["steps"]), said["epsilon"], said["delta"], said["lines"])
+            good = good and set(said) == {"proof", "steps", "epsilon", "delta", "lines"}
+        except (TypeError, KeyError, ValueError):
+            good = False
+        if not good:
+            raise refusal("text", ..., "a proof that dpnotes wrote")
+        proof.validate()
+        return proof
+
+    def validate(self) -> None:
+        """Refuses, in one sentence, what is no statement: before anything is computed."""
+        good = isinstance(self.steps, tuple) and 0 < len(self.steps) <= 60
+        good = good and all(map(_is_step, self.steps))
+        good = good and all(map(_is_decimal, (self.epsilon, self.delta)))
+        if not (good and 0 < float(self.delta) < 1 and _are_lines(self.lines)):
+            raise refusal("proof", ..., "one that dpnotes wrote: a part of it is no number")
+
+
+def _is_decimal(word):
+    good = isinstance(word, str) and DECIMAL.fullmatch(word) is not None
+    return good and isfinite(float(word))
+
+
+def _is_step(step):
+    kind = step.get("kind") if isinstance(step, dict) else None
+    if not isinstance(kind, str) or kind not in KINDS:
+        return False
+    if set(step) != {"kind", "times", *KINDS[kind]} or type(step["times"]) is not int:
+        return False
+    values = [step[name] for name in sorted(KINDS[kind])]
+    if kind == "finite":
+        good = all(isinstance(law, list) and 0 < len(law) <= 10_000 for law in values)
+        good = (
+            good
+            and len(values[0]) == len(values[1])
+            and all(map(_is_decimal, [*values[0], *values[1]]))
+        )
+    else:
+        good = all(map(_is_decimal, values)) and all(float(x) > 0 for x in values)
+        good = good and (kind != "sampled gaussian" or float(step["rate"]) < 1)
+    return good and 1 <= step["times"] <= MOST_ROUNDS
+
+
+def _are_lines(lines):
+    if not isinstance(lines, dict) or set(lines) != {"1", "-1"}:
+        return False
+    for line in lines.values():
+        if not isinstance(line, list) or len(line) != 6 or not isinstance(line[5], list):
+            return False
+        c, period, count, angle, bits, spacings = line
+        numbers = all(type(x) is float and 0 < x < inf for x in (c, period, angle, *spacings))
+        whole = type(count) is int and type(bits) is int
+        if not (numbers and whole and 0 <= count <= MOST_NODES and 20 <= bits <= MOST_BITS):
+            return False
+    return True
+
+
+def _tools():
+    """The two rooms that need python-flint."""
+    try:
+        from . import checker, plan
+    except ImportError:
+        raise ImportError("proofs need python-flint: pip install 'dpnotes[proof]'") from None
+    return checker, plan
+
+
+@checked
+def prove(run: PrivacyLoss, epsilon: NonnegativeNumber, delta: OpenProbabilityNumber) -> Proof:
+    """A proof that the run is (epsilon, delta)-DP when a person is added or removed; a ValueError
+    of one sentence where none is found.
+
+    It needs room: ``run.epsilon(delta) * (1 + 1e-9)`` is proved, the least epsilon itself seldom
+    is. Served: Gaussian noise, on all of the data or sampled, of several kinds, beside Laplace
+    noise and finite laws (named up to 15 digits); and finite laws alone, if they have few sums. Few
+    rounds of rare sampling need too long a line. Nothing of the accountant is trusted: ``check``
+    proves it anew, in ball arithmetic (X-proof). It needs ``pip install 'dpnotes[proof]'``.
+
+    >>> run = dp.subsample(dp.gaussian(4.0), 0.01).compose(10_000)
+    >>> proof = dp.prove(run, epsilon=0.9468669, delta=1e-5)
+    >>> 9.9e-6 < dp.check(proof) < 1e-5
+    True
+    """
+    checker, plan = _tools()
+    steps, most = steps_of(run), run.delta(epsilon)
+    checker.surely(most < delta, f"delta at epsilon = {epsilon!r} is about {most:.6g}, not less")
+    room = min(log(delta / most) if most else 1.0, 0.1)
+    lines = {}
+    for way in (1, -1):
+        balls = checker.Run(steps, way)
+        if balls.smooth and balls.written(checker.arb(repr(epsilon))) is None:
+            line = plan.Plan(balls, epsilon, delta, max(room, 1e-13)).best()
+        else:
+            line = checker.Line(1.0, 1.0, 0, 1.0, 200, ())
+        lines[str(way)] = [*line[:5], list(line.spacings)]
+    proof = Proof(steps, repr(epsilon), repr(delta), lines)
+    check(proof)
+    return proof
+
+
+@checked
+def check(proof: Proof) -> float:
+    """The delta that the proof proves, which is at most the one that it claims; a ValueError where
+    it proves less than it claims. All is computed anew, and every comparison is proved.
+
+    >>> proof = dp.prove(dp.gaussian(4.0), epsilon=1.1, delta=1e-6)
+    >>> dp.check(proof) < 1e-6
+    True
+    """
+    checker, _ = _tools()
+    proof.validate()
+    proved = 0.0
+    for way in (1, -1):
+        line = checker.Line(*proof.lines[str(way)])
+        bound = checker.bound(proof.steps, proof.epsilon, way, line)
+        known = f"at epsilon {proof.epsilon} this line proves delta <= {float(bound):.12g} only"
+        checker.surely(bound <= checker.arb(proof.delta), known)
+        proved = max(proved, checker.rounded_up(bound))
+    return proved
+
+
+def steps_of(run):
+    """What is run, by numbers of at most 15 digits, in the order of the run."""
+    counts: dict[str, int] = {}
+    for step, times in run._given:
+        said = json.dumps(_said(step))
+        counts[said] = counts.get(said, 0) + times
+    return tuple({**json.loads(said), "times": times} for said, times in counts.items())
+
+
+def _said(step):
+    if type(step) is Gaussian or (type(step) is SampledGaussian and step.rate == 1):
+        sigma = 1 / step.mu if isinstance(step, Gaussian) else step.sigma
+        return {"kind": "gaussian", "sigma": _digits(sigma)}
+    if type(step) is SampledGaussian and not step.sigmas:
+        return {
+            "kind": "sampled gaussian",
+            "sigma": _digits(step.sigma),
+            "rate": _digits(step.rate),
+        }
+    if type(step) is Laplace and step.rate == 1:
+        return {"kind": "laplace", "scale": _digits(step.scale)}
+    if type(step) is Finite and not step.cut:
+        return {"kind": "finite", **_laws(step)}
+    kind = type(step).__name__
+    raise refusal("run", ..., f"of steps that are served, and a {kind} step of it is not")
+
+
+def _laws(step):
+    """Both laws; the masses where one of them has none come last."""
+    loss, log_p = step.arrays
+    p, q = np.exp(log_p).tolist(), np.exp(log_p - loss).tolist()
+    if step.infinite:
+        p, q = [*p, step.infinite], [*q, 0.0]
+    if step.lost:
+        p, q = [*p, 0.0], [*q, step.lost]
+    return {"p": list(map(_digits, p)), "q": list(map(_digits, q))}
+
+
+def _digits(number):
+    return f"{number:.15g}"

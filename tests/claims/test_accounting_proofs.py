@@ -1,0 +1,100 @@
+"""The claims that a proof stands on, of the chapter `accounting` in its appendix `jumps`."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+from test_accounting import lifted
+
+import dpnotes as dp
+from evidence import at_most, claim, must_fail
+
+
+@claim("X-lifted-sum")
+def test_the_lifted_sum_is_as_good_as_its_bound(rng):
+    """With coarse nodes, so that the error is seen, at heights up to 150."""
+
+    def check(decay, count=400):
+        for _ in range(count):
+            sigma, rate = rng.uniform(0.5, 3), 10 ** rng.uniform(-3, -0.05)
+            n, y, theta = rng.uniform(-8, 8), rng.uniform(0, 150), rng.uniform(0.02, 1.5)
+            eta = sigma * min(1, sigma) * rng.uniform(0.4, 2)
+
+            def value(step, angle=theta, y=y, n=n, sigma=sigma, rate=rate):
+                x = np.arange(-20 * sigma - 9, 20 * sigma + 9, step)
+                log_q, loss, phase = lifted(sigma, rate, angle, x)
+                return step * np.exp(log_q + n * loss - y * phase).sum()
+
+            fine = min(0.05 * sigma, 0.1 * sigma**2)
+            psi = np.linspace(0.01, 3.1, 300)
+            psi = psi[(psi + theta <= np.pi / 2) | ((psi <= theta) & (psi + theta < np.pi))]
+            both = np.cos((theta + psi) / 2) * np.cos((theta - psi) / 2)
+            log = (sigma * psi) ** 2 / 2 + min(0, n) / 2 * np.log(both)
+            gain = decay * np.pi * sigma**2 * psi / eta
+            whole = value(fine, angle=0.0)
+            bound = whole * 2 * np.exp(log - gain) / -np.expm1(-gain)
+            at_most(abs(value(eta) - value(fine)), bound.min(), atol=1e-12 * whole)
+
+    check(2.0)
+    must_fail(check, 3.5)
+
+
+def profile(mu, epsilon):
+    """delta of Gaussian noise at any real epsilon."""
+    return ndtr(mu / 2 - epsilon / mu) - np.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu)
+
+
+def geometric(c, epsilon, period, first):
+    """The lower bound of X-left-aliases, of a finite loss."""
+    one = np.exp(-c * first * period) / (1 - np.exp(-c * period))
+    return one - np.exp(epsilon - (c + 1) * first * period) / (1 - np.exp(-(c + 1) * period))
+
+
+@claim("X-left-aliases")
+def test_what_left_aliases_add(rng):
+    """For Gaussian noise, by its curve at negative epsilon, and any first alias that counts."""
+
+    def check(bound, count=400):
+        for _ in range(count):
+            mu, c, period = rng.uniform(0.2, 2), rng.uniform(0.3, 8), rng.uniform(0.3, 4)
+            epsilon, first = rng.uniform(0, 3), int(rng.integers(1, 5))
+            m = np.arange(1, 400)
+            aliases = (profile(mu, epsilon - m * period) * np.exp(-c * m * period)).sum()
+            at_most(bound(c, epsilon, period, first), aliases, atol=1e-13)
+
+    check(geometric)
+    must_fail(check, lambda c, e, period, first: geometric(c, 0.9 * e, period, first))
+
+
+@claim("X-proof")
+def test_a_short_sum_is_above_delta(rng):
+    """For Gaussian noise, on lines of all kinds: good ones, and far too short ones."""
+
+    def check(aliases, cut, count=600):
+        for _ in range(count):
+            mu, epsilon = rng.uniform(0.3, 2), rng.uniform(0, 4)
+            c = rng.uniform(0.3, 2) * (epsilon / mu**2 + 0.5)
+            period, last = rng.uniform(0.5, 12), int(rng.integers(1, 60))
+            h, first = 2 * np.pi / period, max(1, int(np.ceil(epsilon / period)))
+            z = c + 1j * h * np.arange(-last, last + 1)
+            terms = np.exp(mu**2 * z * (z + 1) / 2 - epsilon * z) / (z * (z + 1))
+            top = h * (last + 1)
+            rest = mu**2 * (c * (c + 1) - top**2) / 2 - c * epsilon
+            bound = h / (2 * np.pi) * terms.sum().real
+            bound += cut * np.exp(rest) / (np.pi * h * last)
+            bound -= aliases * geometric(c, epsilon, period, first)
+            size = np.abs(terms).sum() * h
+            at_most(profile(mu, epsilon), bound, atol=1e-14 * size)
+
+    check(1.0, 1.0)
+    must_fail(check, 1.1, 1.0)
+    must_fail(check, 1.0, 0.0)
+
+
+def test_the_page_proves_what_it_says():
+    """The files of the page: nine nodes, and a changed epsilon is refused."""
+    run = dp.subsample(dp.gaussian(4.0), 0.01).compose(10_000)
+    proof = dp.prove(run, epsilon=0.946867, delta=1e-5)
+    assert len(proof.text()) < 450 and {line[2] for line in proof.lines.values()} <= set(range(10))
+    lower = dp.Proof(proof.steps, repr(0.946867 * (1 - 1e-6)), proof.delta, proof.lines)
+    with pytest.raises(ValueError, match="this line proves delta <= 1.00001"):
+        dp.check(lower)

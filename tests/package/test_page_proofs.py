@@ -1,0 +1,24 @@
+"""Each epsilon that a page prints and `dp.prove` serves has a file that proves it."""
+
+import pytest
+
+import dpnotes as dp
+from dpnotes.proofs.proof import steps_of
+from evidence import at_most
+from page_proofs import FOLDER, PRINTED
+
+
+def test_each_file_belongs_to_a_run_of_a_page():
+    assert {file.stem for file in FOLDER.iterdir()} == set(PRINTED)
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_what_is_printed_is_proved(name):
+    """Checked anew, for the run and the delta of the page; epsilon is nearly the least one."""
+    run, delta = PRINTED[name]
+    proof = dp.Proof.read((FOLDER / f"{name}.json").read_text(encoding="utf8"))
+    at_most(dp.check(proof), delta)
+    low, high = run.epsilon_interval(delta)
+    epsilon = float(proof.epsilon)
+    at_most([low, epsilon], [epsilon, high], rtol=1e-8)
+    assert (proof.steps, float(proof.delta)) == (steps_of(run), delta)

@@ -1,0 +1,202 @@
+"""Proofs of epsilon: what is proved is true, what is not true is not proved, and files that were
+changed are refused. The truth is the accountant's, and closed forms in 50 digits."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+from mpmath import mp
+
+import dpnotes as dp
+from dpnotes.proofs import checker
+from evidence import at_most, holds
+
+SERVED = {
+    "the first page": dp.subsample(dp.gaussian(4.0), 0.01).compose(10_000),
+    "few steps": dp.subsample(dp.gaussian(0.7), 0.02).compose(400),
+    "one step": dp.subsample(dp.gaussian(1.1), 0.01),
+    "several kinds": dp.gaussian(8.0).compose(10)
+    + dp.subsample(dp.gaussian(2.0), 0.01).compose(100)
+    + dp.subsample(dp.gaussian(1.0), 0.1).compose(5),
+    "Gaussian": dp.gaussian(4.0).compose(3),
+    "beside Laplace noise": dp.gaussian(8.0).compose(10) + dp.laplace(20.0).compose(2),
+    "beside coins": dp.gaussian(8.0) + dp.randomized_response(0.1).compose(20),
+    "beside a leak": dp.gaussian(2.0) + dp.finite([0.5, 0.4, 0.1], [0.5, 0.5, 0.0]),
+    "coins": dp.randomized_response(0.1).compose(100),
+    "a finite law": dp.finite([0.6, 0.3, 0.1], [0.7, 0.1, 0.2]).compose(20),
+}
+
+
+@pytest.mark.parametrize("run", SERVED.values(), ids=SERVED)
+def test_the_least_epsilon_is_proved_and_less_is_not(run):
+    """On the line that serves: a millionth less would be false, and is refused."""
+    delta = 0.2 if run is SERVED["beside a leak"] else 1e-6
+    low, high = run.epsilon_interval(delta)
+    proof = dp.prove(run, high * (1 + 1e-9), delta)
+    proved = dp.check(proof)
+    at_most(run.delta_interval(float(proof.epsilon))[0], proved)
+    at_most(proved, delta)
+    with pytest.raises(ValueError, match="this line proves delta <= "):
+        dp.check(replace(proof, epsilon=repr(low * (1 - 1e-6))))
+    with pytest.raises(ValueError, match="delta at epsilon = "):
+        dp.prove(run, low * (1 - 1e-6), delta)
+
+
+def some_run(rng):
+    """Of the usual box: sigma .5 to 10, rate 1e-4 to .5, up to 1e5 rounds, delta 1e-3 to 1e-10."""
+    sigma, rate = float(np.exp(rng.uniform(np.log(0.5), np.log(10)))), 10 ** rng.uniform(-4, -0.3)
+    run = dp.subsample(dp.gaussian(float(f"{sigma:.4g}")), float(f"{rate:.4g}"))
+    return run.compose(int(10 ** rng.uniform(1, 5))), float(10 ** -rng.uniform(3, 10))
+
+
+SEEDS = [0, *(pytest.param(n, marks=pytest.mark.thorough) for n in range(1, 40))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_runs_and_random_lines(seed):
+    """Five runs and 25 lines at random for each seed: 1,000 lines in the thorough suite."""
+    rng, found = np.random.default_rng([1, seed]), 0
+    for _ in range(5):
+        run, delta = some_run(rng)
+        low, high = run.epsilon_interval(delta)
+        if not high:
+            continue
+        try:
+            proof = dp.prove(run, high * (1 + 1e-9), delta)
+        except ValueError as error:
+            assert "the line would be too long" in str(error)
+            continue
+        found += 1
+        with pytest.raises(ValueError, match="this line proves"):
+            dp.check(replace(proof, epsilon=repr(low * (1 - 1e-6))))
+        for way in ("1", "-1"):  # Chernoff's bound is no measure of others
+            for _ in range(5 if proof.lines[way][2] else 0):
+                line = mischosen(proof.lines[way], rng)
+                try:
+                    bound = checker.bound(proof.steps, proof.epsilon, int(way), line)
+                except ValueError:
+                    continue
+                holds(bound >= best(proof, way) * (1 - 1e-6), "nothing false is proved")
+    assert found >= 1
+
+
+def mischosen(line, rng):
+    c, period, count, angle, bits, spacings = line
+    c, period, angle, spacing = (
+        float(x * np.exp(rng.normal())) for x in (c, period, angle, spacings[0] if spacings else 1)
+    )
+    count = int(rng.integers(0, min(2 * count + 2, 200)))
+    return checker.Line(c, period, count, min(angle, 1.5), bits, (max(spacing, 0.05),))
+
+
+def best(proof, way):
+    """The least that is known to hold in this direction, which was proved by its own line."""
+    return checker.bound(proof.steps, proof.epsilon, int(way), checker.Line(*proof.lines[way]))
+
+
+def test_both_directions_are_asked():
+    """A line that proves nothing in one of them proves nothing: nan is not below delta."""
+    proof = dp.prove(SERVED["the first page"], 0.946867, 1e-5)
+    for way in ("1", "-1"):
+        c, period, count, angle, bits, spacings = proof.lines[way]
+        broken = [c, 1e-9, count, angle, bits, spacings]
+        with pytest.raises(ValueError):
+            dp.check(replace(proof, lines={**proof.lines, way: broken}))
+        few = [c, period, count, angle, 20, spacings]
+        with pytest.raises(ValueError):
+            dp.check(replace(proof, lines={**proof.lines, way: few}))
+
+
+@mp.workdps(50)
+def test_closed_forms():
+    """By mpmath: one sampled step in both directions, and Gaussian noise."""
+    ctx.prec = 200
+    line = checker.Line(1.0, 1.0, 0, 1.0, 200, ())
+    for sigma, rate, epsilon in (
+        ("0.7", "0.3", "0.2"),
+        ("1.5", "0.01", "0.005"),
+        ("4", ".6", ".1"),
+    ):
+        step = [{"kind": "sampled gaussian", "sigma": sigma, "rate": rate, "times": 1}]
+        s, r, e = map(mp.mpf, (sigma, rate, epsilon))
+
+        def excess(x, way, s=s, r=r, e=e):
+            q, p = mp.npdf(x, 0, s), (1 - r) * mp.npdf(x, 0, s) + r * mp.npdf(x, 1, s)
+            return max(p - mp.exp(e) * q if way > 0 else q - mp.exp(e) * p, 0)
+
+        for way in (1, -1):
+            odds = mp.exp(way * e) - 1 + r
+            x = (1 / mp.mpf(2) + s**2 * mp.log(odds / r)) if odds > 0 else 0
+            truth = mp.quad(lambda x, way=way: excess(x, way), [-15 * s, x, 15 * s + 1])
+            found = checker.bound(step, epsilon, way, line)
+            assert abs(mp.mpf(found.mid().str(30, radius=False)) - truth) < 1e-25
+    step = [{"kind": "gaussian", "sigma": "2", "times": 1}]
+    truth = mp.ncdf(-1.75) - mp.exp(1) * mp.ncdf(-2.25)
+    assert abs(mp.mpf(checker.bound(step, "1", 1, line).str(30, radius=False)) - truth) < 1e-25
+
+
+CHANGES = {
+    "sigma": lambda said: said["steps"][0].update(sigma="3.99"),
+    "rate": lambda said: said["steps"][0].update(rate="0.0101"),
+    "rounds": lambda said: said["steps"][0].update(times=10_001),
+    "another step": lambda said: said["steps"].append(dict(said["steps"][0], times=1)),
+    "delta": lambda said: said.update(delta="9.99e-6"),
+    "negative epsilon": lambda said: said.update(epsilon="-1"),
+    "no decimal": lambda said: said.update(epsilon="nan"),
+    "a number": lambda said: said.update(epsilon=0.95),
+    "a word more": lambda said: said["steps"][0].update(sensitivity="0.5"),
+    "half a round": lambda said: said["steps"][0].update(times=0.5),
+    "no rounds": lambda said: said["steps"][0].update(times=0),
+    "nothing": lambda said: said["steps"].clear(),
+    "rate above 1": lambda said: said["steps"][0].update(rate="1.5"),
+    "one direction": lambda said: said["lines"].pop("-1"),
+    "a long line": lambda said: said["lines"]["1"].__setitem__(2, 10**12),
+    "no tilt": lambda said: said["lines"]["1"].__setitem__(0, -1.0),
+    "no spacing": lambda said: said["lines"]["1"].__setitem__(5, []),
+    "delta 1": lambda said: said.update(delta="1"),
+    "format": lambda said: said.update(proof="another"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_file_that_was_changed_is_refused(name):
+    said = json.loads(dp.prove(SERVED["the first page"], 0.946867, 1e-5).text())
+    assert dp.check(dp.Proof.read(json.dumps(said))) < 1e-5
+    CHANGES[name](said)
+    with pytest.raises(ValueError):
+        dp.check(dp.Proof.read(json.dumps(said)))
+
+
+@pytest.mark.parametrize(
+    "run, word",
+    [
+        (dp.subsample_substitution(dp.gaussian(2.0), 0.1), "Symmetrised"),
+        (dp.subsample(dp.laplace(2.0), 0.1), "Laplace"),
+        (dp.discrete_gaussian(2.0), "Finite"),
+        (dp.laplace(2.0).compose(3), "Laplace noise is served beside"),
+        (dp.subsample(dp.gaussian(0.69), 2.4e-4).compose(10), "rare sampling"),
+    ],
+)
+def test_what_is_not_served_is_refused_by_name(run, word):
+    with pytest.raises(ValueError, match=word) as error:
+        dp.prove(run, run.epsilon(1e-6) * (1 + 1e-9), 1e-6)
+    assert str(error.value).count("\n") == 0
+
+
+def test_the_checker_shares_no_code_with_the_accountant():
+    import ast
+    from importlib.resources import files
+
+    for name in ("checker.py", "sampled.py"):
+        tree = ast.parse((files("dpnotes") / "proofs" / name).read_text(encoding="utf8"))
+        imports = [x for x in ast.walk(tree) if isinstance(x, ast.ImportFrom | ast.Import)]
+        rooms = {getattr(x, "module", None) or x.names[0].name for x in imports}
+        assert rooms <= {"flint", "math", "itertools", "typing", "sampled"}
+
+
+def test_the_delta_that_is_returned_is_rounded_up():
+    ctx.prec = 200
+    for number in (arb("0.1").upper(), arb("1e-300").upper(), arb(1) / 3):
+        assert arb(checker.rounded_up(number.upper())) >= number.upper()
