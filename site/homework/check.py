@@ -50,14 +50,13 @@ def run(above, last, printed, pictures):
             return f"a cell that everyone is given fails here ({type(error).__name__}: {error})"
         if error is not None and cell["kind"] != "test":
             failed[cell["id"]] = error
-    empty = []
-    watch(space, last, empty)
+    calls = []
+    watch(space, last, calls)
     with shown(printed, pictures):
         error = failed.pop(own, None) or execute(last, space)
     if error is None:
         return ""
-    message = explain_failed_check(error, own, [*above, last])
-    message += "".join(f"; `{name}` returns nothing: did you forget `return`?" for name in empty)
+    message = explain_failed_check(error, own, [*above, last], calls)
     if isinstance(error, NameError):
         message += "".join(f"; the answer to {q} failed before: {e}" for q, e in failed.items())
     return message
@@ -79,17 +78,19 @@ def execute(cell, space):
     return None
 
 
-def explain_failed_check(error, own, cells):
+def explain_failed_check(error, own, cells, calls):
     """The message of the test that fails, or where the student's own code does."""
     answers = {f"<{cell['id']}>": cell["id"] for cell in cells if cell["kind"] in ANSWERS}
     if isinstance(error, SyntaxError) and error.filename in answers:
         line = (error.text or "").strip()
         return f"this is not Python yet: {error.msg}, in line {error.lineno}: {line}"
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename in answers]
-    if not frames and isinstance(error, AssertionError):
-        return str(error) or "a test of this question fails"
     if not frames:
-        return f"the test stops with {type(error).__name__}: {error}"
+        if isinstance(error, AssertionError):
+            said = str(error) or "a test of this question fails"
+        else:
+            said = f"the test cannot use what your code gives{missing(error)}"
+        return said + "".join(call_text(*call) for call in calls)
     where = answers[frames[-1].filename]
     if isinstance(error, NotImplementedError):
         return "not answered yet" if where == own else f"this needs {where}, not answered yet"
@@ -98,15 +99,19 @@ def explain_failed_check(error, own, cells):
     return f"your code raises {said}, in {place}: {frames[-1].line}"
 
 
-def watch(space, test, empty):
-    """The student's functions that a test names add their name to `empty` when they return None."""
+def missing(error):
+    """A name that is not there is said; what NumPy says of a wrong type or shape is not."""
+    return f" ({error})" if isinstance(error, NameError | AttributeError | KeyError) else ""
+
+
+def watch(space, test, calls):
+    """Calls of the student's functions that a test names are noted: (name, arguments, value)."""
 
     def watched(name, function):
         @functools.wraps(function)
         def call(*args, **options):
             value = function(*args, **options)
-            if value is None and name not in empty:
-                empty.append(name)
+            calls[:] = [(name, args, options, value)]
             return value
 
         return call
@@ -115,6 +120,25 @@ def watch(space, test, empty):
         made = space.get(name)
         if isinstance(made, types.FunctionType) and made.__code__.co_filename.startswith("<"):
             space[name] = watched(name, made)
+
+
+def call_text(name, args, options, value):
+    """The last call of a student's function in a test, and what it gave: as the grader says it."""
+    words = [brief(one) for one in args] + [f"{key}={brief(one)}" for key, one in options.items()]
+    hint = " Did you forget `return`?" if value is None else ""
+    return f". The last call was {name}({', '.join(words)}); it returned {brief(value)}.{hint}"
+
+
+def brief(value):
+    """A value in at most 120 characters."""
+    if type(value).__name__ == "Generator":
+        return "rng"
+    if type(value).__name__ == "ndarray":
+        return f"an array of shape {value.shape}" if value.size > 6 else f"{value!r}"[:120]
+    try:
+        return repr(value)[:120]
+    except Exception:  # a student's own class
+        return "something that cannot be shown"
 
 
 def parsed(cell):

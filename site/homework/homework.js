@@ -176,8 +176,9 @@ async function check(part) {
   box.action.textContent = box.usual;
   box.shown = null;
   refresh();
-  if (trouble) showResult(box, part, "trouble", `Not checked: ${trouble}. Your answer is kept.`);
   keep();
+  const kept = store.works ? " Your answer is kept." : "";
+  if (trouble) showResult(box, part, "trouble", `Not checked: ${trouble}.${kept}`);
   return !trouble;
 }
 

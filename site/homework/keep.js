@@ -24,7 +24,7 @@ export class Store {
     this.data.at = Date.now();
     try {
       localStorage.setItem(this.key, JSON.stringify(this.data));
-      this.works = true;
+      this.works = !localStorage.ends; // see the first script of each page
     } catch {
       this.works = false;
     }

@@ -30,12 +30,14 @@ function typedIn(bar) {
 }
 
 function keep(bar, text) {
+  let keeps = !localStorage.ends; // see the first script of each page
   try {
     if (text === null) localStorage.removeItem(keyOf(bar));
     else localStorage.setItem(keyOf(bar), text);
   } catch {
-    note(bar, "This browser keeps nothing: the change is lost with the page.");
+    keeps = false; // it is full
   }
+  if (!keeps) note(bar, "This browser keeps nothing: the change is lost with the page.");
 }
 
 // Another tab of this page: what is typed there shows here, too.

@@ -35,6 +35,10 @@ export class Stopped extends Error {
 }
 export class Broken extends Error {
   name = "Broken";
+  constructor(message, { away = false } = {}) {
+    super(message);
+    this.away = away; // did a file of this site not come?
+  }
 }
 
 const facts = fetch(new URL("runtime.json", HOME), { cache: "no-cache" })
@@ -44,12 +48,14 @@ export const available = facts.then((found) => found.available === true);
 
 const TICKET = "dpnotes-python"; // the name of this tab's Python; where it is, pages start early
 const PATIENCE = 2000; // ms for a shared worker to answer
+const LONG = 600_000; // ms for one to be loaded: on a slow line, too
 
 let worker = null, // a worker, or the port of a shared one
-  alone = false, // did a shared one not answer?
+  alone = false, // did a shared one not answer, or not begin?
   leash = "",
   leaving = null,
   starting = null,
+  ends = 0, // how often it has ended
   next = 1,
   current = "off";
 const waiting = new Map(); // id of a request: {resolve, reject, onOutput, onProgress, quiet}
@@ -68,6 +74,7 @@ function become(state) {
 
 // Python is gone for this page: terminated, or let go of so that it can be had again.
 function end(error, dead = error instanceof Broken || current === "starting") {
+  ends++;
   if (worker?.terminate) worker.terminate();
   else if (worker) leaving = leave(worker, dead);
   if (dead) forget();
@@ -117,7 +124,11 @@ function ofTab(action) {
 }
 
 const forget = () => ofTab((kept) => kept.removeItem(TICKET));
-const ticket = () => ofTab((kept) => (kept[TICKET] ??= `${Date.now()}-${Math.random()}`));
+const ticket = () =>
+  ofTab((kept) => {
+    if (kept.getItem(TICKET) === null) kept.setItem(TICKET, `${Date.now()}-${Math.random()}`);
+    return kept.getItem(TICKET);
+  });
 
 function outlives() {
   let asked = false;
@@ -148,7 +159,7 @@ function hear({ data }) {
     return end(new Stopped("another page of this tab has Python now"));
   }
   if (data.type === "loaded") return keepOffline(data.files);
-  if (!request) return data.fatal ? end(new Broken(data.message)) : undefined;
+  if (!request) return data.fatal ? end(new Broken(data.message, data)) : undefined;
   if (data.type === "output") {
     if (request.onOutput) request.onOutput(data.output);
     return;
@@ -156,7 +167,7 @@ function hear({ data }) {
   waiting.delete(data.id);
   if (data.type === "done") request.resolve(data.result);
   else {
-    const error = new Broken(data.message);
+    const error = new Broken(data.message, data);
     request.reject(error);
     if (data.fatal) end(error);
   }
@@ -201,17 +212,27 @@ async function boot(modules) {
     if ((await facts).book !== document.documentElement.dataset.book)
       throw new Broken("the book has changed since this page was loaded; reload the page");
     await leaving;
-    await connect();
+    const mine = ends;
+    const made = await connect();
+    if (mine !== ends) {
+      if (made.terminate) made.terminate();
+      else made.postMessage({ action: "close" });
+      throw new Stopped("stopped before it had started");
+    }
+    worker = made;
+    worker.onmessage = hear;
+    leash = worker.terminate ? "" : URL.createObjectURL(new Blob(["on"]));
     await ask("start", { modules });
   })();
+  const own = starting;
   try {
-    await starting;
+    await own;
     become("ready");
   } catch (error) {
-    if (current === "starting") end(error);
+    if (starting === own) end(error);
     throw error;
   } finally {
-    starting = null;
+    if (starting === own) starting = null;
   }
 }
 
@@ -220,24 +241,35 @@ export async function warm(modules) {
   await ask("warm", { modules }, { quiet: true }).catch(() => {});
 }
 
+// A worker, or the port of a shared one. Where a browser denies storage it starts no shared one.
 async function connect() {
-  const inherited = ofTab((kept) => TICKET in kept);
+  const inherited = ofTab((kept) => kept.getItem(TICKET) !== null);
   const name = `${ticket()} ${(await facts).files.dpnotes}`;
   const script = new URL("worker.js", HOME);
   const options = { type: "module", name, extendedLifetime: true };
   const shared = !alone && outlives();
   const made = shared ? new SharedWorker(script, options) : new Worker(script, options);
-  if (shared && inherited && !(await says(made.port, "here", 3 * PATIENCE))) {
-    abandon(made.port);
-    return connect();
+  if (shared) {
+    const failed = new Promise((resolve) => (made.onerror = () => resolve(false)));
+    const here = says(made.port, "here", inherited ? 3 * PATIENCE : LONG);
+    if (!(await Promise.race([failed, here]))) {
+      abandon(made.port);
+      return connect();
+    }
   }
-  worker = made.port || made;
-  leash = shared ? URL.createObjectURL(new Blob(["on"])) : "";
-  worker.onmessage = hear;
-  made.onerror = (event) => {
+  const one = made.port || made;
+  made.onerror = async (event) => {
     event.preventDefault();
-    end(new Broken(event.message || "the worker that runs Python could not be loaded"));
+    const broken = event.message ? new Broken(event.message) : await whyNot(script);
+    if (worker === one) end(broken);
   };
+  return one;
+}
+
+async function whyNot(script) {
+  const { ok } = await fetch(script, { method: "HEAD" }).catch(() => ({}));
+  if (ok) return new Broken("this browser does not start the worker that runs Python");
+  return new Broken("the worker that runs Python could not be loaded", { away: true });
 }
 
 export async function run(code, { onOutput, onProgress, packages = [], name = "code" } = {}) {
@@ -260,9 +292,9 @@ export async function stop() {
 
 export const reset = () => ask("reset");
 
-const NETWORK = /could not be (fetched|loaded)|failed to fetch|networkerror|load failed/i;
+const NETWORK = /failed to fetch|networkerror|load failed/i; // as browsers say it
 
-export const reasonOf = ({ message }) =>
-  navigator.onLine === false || NETWORK.test(message)
+export const reasonOf = ({ message, away }) =>
+  navigator.onLine === false || away || NETWORK.test(message)
     ? `${message}; without network, only what was loaded here before can be used`
     : message;

@@ -34,6 +34,7 @@ HINTS = {
     "input": "this page cannot ask for input: write the value into the code",
     "module": "Python in this page has numpy, scipy, matplotlib, pandas, scikit-learn, tqdm and"
     " dpnotes; for others download the page as a notebook",
+    "memory": "Python in this page has run out of memory: use smaller arrays",
     "network": "Python in this page has no network: use the data of its packages, or download the"
     " page as a notebook",
 }
@@ -220,8 +221,8 @@ def hint(error):
     if isinstance(error, SyntaxError):
         line = (error.text or "").strip()
         return HINTS["magic"] if line.startswith(("%", "!", "?")) or line.endswith("?") else ""
-    if isinstance(error, ModuleNotFoundError):
-        return HINTS["module"]
+    if isinstance(error, ModuleNotFoundError | MemoryError):
+        return HINTS["memory" if isinstance(error, MemoryError) else "module"]
     kinds = {kind.__name__ for kind in type(error).__mro__}
     away = kinds & {"URLError", "gaierror", "ConnectionError"} or "TLS not" in str(error)
     return HINTS["network"] if away else ""

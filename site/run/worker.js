@@ -45,22 +45,24 @@ function count(bytes) {
 }
 
 // Pyodide waits for ever for a file that does not come: then it is over, and the page is told.
-const fail = (message) => say("failed", { message, fatal: true });
+const fail = (message, away = false) => say("failed", { message, away, fatal: true });
 self.addEventListener("unhandledrejection", ({ reason }) =>
   fail(String(reason?.message || reason)),
 );
 if (self.onconnect !== undefined) self.addEventListener("error", ({ message }) => fail(message));
 
-self.fetch = async (...request) => {
-  const file = String(request[0].url || request[0])
+// A browser that checks the hash of a file hands nothing over before all has come. Here each piece
+// is counted as it comes, and the hash is checked then.
+self.fetch = async (source, { integrity, ...how } = {}) => {
+  const file = String(source.url || source)
     .split("/")
     .pop();
   const name = Object.keys(facts?.files || {}).find((one) => facts.files[one] === file) || file;
-  const answer = await plainFetch(...request).catch((error) => {
-    fail(`${name} could not be fetched`);
+  const answer = await plainFetch(source, how).catch((error) => {
+    fail(`${name} could not be fetched`, true);
     throw error;
   });
-  if (!answer.ok) fail(`${name} could not be fetched (${answer.status})`);
+  if (!answer.ok) fail(`${name} could not be fetched (${answer.status})`, true);
   if (!answer.ok || !answer.body) return answer;
   const counted = new TransformStream({
     transform(chunk, out) {
@@ -69,8 +71,17 @@ self.fetch = async (...request) => {
     },
   });
   const { status, statusText, headers } = answer;
-  return new Response(answer.body.pipeThrough(counted), { status, statusText, headers });
+  const whole = new Response(answer.body.pipeThrough(counted), { status, statusText, headers });
+  if (integrity) await check(name, whole.clone(), integrity);
+  return whole;
 };
+
+async function check(name, answer, integrity) {
+  const digest = await crypto.subtle.digest("SHA-256", await answer.arrayBuffer());
+  if (`sha256-${btoa(String.fromCharCode(...new Uint8Array(digest)))}` === integrity) return;
+  fail(`${name} is not the file that belongs to this page`);
+  throw new Error(name);
+}
 
 // The packages that must be there before these modules can be imported.
 function packagesOf(modules) {
@@ -165,9 +176,16 @@ async function talk(action) {
     return JSON.parse(await action());
   } catch (error) {
     shell = null;
-    throw new Error(`Python broke down and was ended (${error?.message || error})`);
+    throw new Error(
+      isFull() ? FULL : `Python broke down and was ended (${error?.message || error})`,
+    );
   }
 }
+
+// What answers no more after it had no memory left, or has taken all there is, ran out of it.
+const FULL = "Python ran out of memory and was ended: use smaller arrays";
+let short = false; // was there a MemoryError?
+const isFull = () => short || python._module.HEAPU8.length > 0.9 * python._module.getHeapMax();
 
 // Nobody waits for it: a file that does not come is no fault.
 async function warm({ modules }) {
@@ -185,7 +203,9 @@ async function run({ code, packages, name }) {
   const modules = await talk(() => shell.imported(code));
   await load(packagesOf([...modules, ...packages]));
   const tell = (output) => say("output", { output: JSON.parse(output) });
-  return talk(() => shell.run(code, name, tell));
+  const done = await talk(() => shell.run(code, name, tell));
+  short ||= done.error?.name === "MemoryError";
+  return done;
 }
 
 async function call({ name, args }) {

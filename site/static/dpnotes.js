@@ -106,7 +106,8 @@ for (const form of document.querySelectorAll(".claims-filter")) {
   filterClaims(form);
 }
 
-// Visited pages stay readable without network. Not for files opened without a server.
-if (navigator.serviceWorker && location.protocol.startsWith("http")) {
+// Visited pages stay readable without network. Not for files opened without a server, nor where the
+// browser denies storage.
+if (!localStorage.ends && navigator.serviceWorker && location.protocol.startsWith("http")) {
   window.addEventListener("load", () => import("../_run/offline.js").catch(() => {}));
 }

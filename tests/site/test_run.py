@@ -203,6 +203,38 @@ def test_nothing_is_loaded_until_asked(reader):
     assert reader.faults == []
 
 
+def test_idle_buttons_take_hardly_any_room(browser, server):
+    """Where there is a mouse: less than half a line a cell. Edit comes with the focus, too."""
+    with Watched(browser, server.address) as other:
+        tab = other.open("chapters/gaussian.html")
+        tab.locator("[data-run=on]").wait_for()
+        height = "document.querySelector('.bd-article').getBoundingClientRect().height"
+        bars = "document.querySelectorAll('.run-bar')"
+        before, count = tab.evaluate(height), tab.evaluate(f"{bars}.length")
+        tab.evaluate(f"{bars}.forEach((bar) => bar.remove())")
+        assert count > 10 and before - tab.evaluate(height) < 13 * count
+        tab.reload()
+        tab.locator("[data-run=on]").wait_for()
+        edit = bar(tab, 3).locator('[data-do="edit"]')
+        assert edit.evaluate("(one) => getComputedStyle(one).opacity") == "0"
+        edit.focus()
+        assert edit.evaluate("(one) => getComputedStyle(one).opacity") == "1"
+
+
+def test_two_tabs_of_a_page_show_the_same_edits(browser, server):
+    """What is typed in one replaces nothing of the other without a word."""
+    with Watched(browser, server.address) as other:
+        tabs = [other.open(FIRST), other.context.new_page()]
+        tabs[1].goto(tabs[0].url)
+        for tab, code in zip(tabs, ("x = 41", "x = 42"), strict=True):
+            type_code(tab, 2, code)
+        settled(tabs[0], 2, "changed in another tab of this page")
+        assert tabs[0].get_by_label("Code of cell 2").input_value() == "x = 42"
+        press(tabs[0], 2, "restore")
+        settled(tabs[1], 2, "changed in another tab of this page")
+        assert "epsilon" in tabs[1].get_by_label("Code of cell 2").input_value()
+
+
 def test_running_a_cell_runs_those_above_it(first):
     tab = first
     tab.evaluate("navigator.serviceWorker.ready.then(() => 1)")
@@ -304,6 +336,8 @@ def test_a_second_press_runs_one_cell(first, python):
 
 
 def test_a_call_that_begins_says_what_it_asks_for(first, python):
+    press(first, 1, "run")
+    settled(first, 1, "done")
     type_code(first, 2, "")
     first.get_by_label("Code of cell 2").press_sequentially("dp.laplace(")
     settled(first, 2, r"dp\.laplace\(scale.* – ")
@@ -492,11 +526,15 @@ def test_python_that_does_not_hear_is_left_once_and_the_next_can_be_ended(browse
         assert workers() == 1, "and those before it were ended"
 
 
-def test_a_python_that_broke_is_replaced(first, python):
+@pytest.mark.parametrize(
+    ("before", "why"), [("1", "broke down"), ("raise MemoryError", "ran out of memory")]
+)
+def test_a_python_that_broke_is_replaced(first, python, before, why):
     """What its side answers is no JSON: as after a session that ran out of memory."""
+    works(first, before)
     code = "import page_shell; page_shell.json.dumps = lambda *more: chr(0)"
     said = first.evaluate("(code) => python.run(code).catch((error) => error.message)", code)
-    assert "broke down" in said
+    assert why in said and ("JSON" in said) == (before == "1")
     assert first.evaluate("python.state()") == "off" and works(first, "1 + 1")
 
 
@@ -505,6 +543,7 @@ TALK = {
     "%timeit 1": "this page runs plain Python",
     "import dpnotes as dp\ndp.laplace?": "help(f) says what f is",
     "input()": "cannot ask for input",
+    "import numpy as np\nkept = [np.ones(10**8) for _ in range(9)]": "run out of memory",
     "import torch": "numpy, scipy, matplotlib, pandas",
     "from urllib.request import urlopen\nurlopen('https://example.org')": "has no network",
 }
@@ -604,6 +643,48 @@ def test_failure_of_the_worker_is_reported(browser, server):
     assert "Python failed" in tab.locator(".run-status").inner_text()
     assert tab.get_by_role("button", name="Stop").count() == 0
     watched.context.close()
+
+
+class Halting(Quiet):
+    """A file server that sends half of the largest file, and the rest when it is told to."""
+
+    go_on = threading.Event()
+
+    def copyfile(self, source, outputfile):
+        whole = source.read()
+        if len(whole) == LARGEST:
+            outputfile.write(whole[: LARGEST // 2])
+            outputfile.flush()
+            self.go_on.wait()
+            whole = whole[LARGEST // 2 :]
+        outputfile.write(whole)
+
+
+LARGEST = max((p.stat().st_size for p in (SITE / "_run/pyodide").glob("*.whl")), default=0)
+
+
+def test_the_bar_moves_while_a_large_file_comes(browser):
+    need_python_in_pages()
+    handler = functools.partial(Halting, directory=str(SITE))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as slow:
+        threading.Thread(target=slow.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{slow.server_port}"
+        other = WithWorker(browser, address, service_workers="block")
+        tab = other.open(FIRST)
+        press(tab, 2, "run")
+        said = tab.locator(".run-status", has_text=re.compile(r"Loading Python \(\d+ MB\)"))
+        whole = 1e6 * int(re.search(r"\d+", said.inner_text(timeout=FOR_PYTHON))[0])
+        # without that file the bar ends at 1 - LARGEST / whole
+        wanted = 1 - 0.75 * LARGEST / whole
+        tab.wait_for_function(
+            "(wanted) => document.querySelector('.run-panel progress').value > wanted",
+            arg=wanted,
+            timeout=FOR_PYTHON,
+        )
+        Halting.go_on.set()
+        settled(tab, 2, "done")
+        other.context.close()
+        slow.shutdown()
 
 
 def test_python_without_the_server(first, server):
