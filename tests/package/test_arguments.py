@@ -108,6 +108,7 @@ GOOD = {  # an argument of each name that most functions accept
     "correct": 2, "gamma": 0.1, "quantile": 0.5, "choices": 3, "share": 0.2, "keys": 2,
     "people": 5, "guess": 0.6,
     "subsets": [[1, 0, 0], [1, 1, 0], [0, 1, 1]], "failure": 0.05,
+    "prior": 0.1, "base_rate": 0.1, "baseline": 0.1,
     "strategy": np.eye(3), "bands": 2,
     "fpr": 0.01, "run": dp.gaussian(30.0), "proof": dp.prove(dp.gaussian(30.0), 0.5, 1e-5),
     "text": "no proof",
@@ -143,6 +144,7 @@ NOT_CALLED = (  # by readers: the page's experiments, and what one room lends to
         f"erm.{name}"
         for name in ("bench_results", "held_out", "line_up", "public_options", "regrets")
     ),
+    "risk.train",
     "composition.round_epsilon",
 )
 CALLS = {
