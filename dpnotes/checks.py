@@ -20,28 +20,13 @@ from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_type_hints
 import numpy as np
 from numpy.typing import ArrayLike as ArrayLike  # rooms take it from here
 
+from .refusals import DATA as DATA, SHOWN as SHOWN, plain as plain, refusal as refusal
+
 Array = np.ndarray
 LEAST, MOST = 1e-100, 1e100
 P = ParamSpec("P")
 R = TypeVar("R")
 NOT_NUMBERS = (bytearray, memoryview)
-SHOWN = (int, float, complex, str, type(None))
-DATA = set(
-    "answers bits data gradients histogram holdout points scores"
-    " training utility value values x y".split()
-)
-
-
-def refusal(name, value, allowed):
-    """The error: with the value if that is one number or word, and no data.
-
-    Its attribute `refused` is the name: so a refusal is told from a ValueError of a bug.
-    """
-    value = plain(value)
-    shown = f", got {value!r}" if isinstance(value, SHOWN) and name not in DATA else ""
-    error = ValueError(f"{name} must be {allowed}{shown}")
-    vars(error)["refused"] = name
-    return error
 
 
 def as_array(value):
@@ -248,15 +233,6 @@ def _check_of(call, name, hint):
     if isinstance(hint, type) and hint.__module__.startswith("dpnotes."):
         return partial(instance, kind=hint)
     raise TypeError(f"{call.__qualname__}: {name} has no check, but the annotation {hint!r}")
-
-
-def plain(answer):
-    """An answer as it is returned: numbers as Python's own, arrays as they are."""
-    if type(answer) is tuple:
-        return tuple(map(plain, answer))
-    if isinstance(answer, np.generic | np.ndarray) and answer.ndim == 0:
-        return answer.item()
-    return answer
 
 
 def _array(check):

@@ -87,8 +87,10 @@ PARTS = (
     Part("site", BOOK, commands=(python("site/build.py"),), makes="_build/html/.built"),
     Part(
         "style", f"dpnotes site tests assignments bench biome.json package-lock.json {GROUND}",
-        commands=(python("-m", "ruff", "check", "."),
-                  python("-m", "ruff", "format", "--check", "."), BIOME),
+        commands=(
+            python("-m", "ruff", "check", "."), python("-m", "ruff", "format", "--check", "."),
+            python("-m", "pytest", "-q", "tests/package/test_lengths.py"), BIOME,
+        ),
     ),
     Part("notebooks", f"{EXECUTED} dpnotes site/kernels.py tests/quick_nbval.py {GROUND}"),
     Part(

@@ -1,4 +1,4 @@
-"""The epsilons that pages print and `dp.prove` serves: each has a proof in the folder `proofs`.
+"""Epsilons that pages print, each with its proof in the folder `proofs`.
 
 ``python -m tests.page_proofs`` writes the folder anew (run it after a page prints another run)."""
 
@@ -39,10 +39,6 @@ PRINTED = {  # name, which begins with the page: the run, delta
         1e-5,
     ),
 }
-NOT_SERVED = (  # what pages print without a proof
-    "Laplace and discrete noise, rare and few rounds of sampling (jumps), substitution, "
-    "one random batch and shuffling, sampled finite laws of many rounds"
-)
 
 
 def main():

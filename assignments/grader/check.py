@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 import tempfile
 import warnings
 from contextlib import redirect_stdout
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from . import judge, masters, nonanswers, reading, run, sandbox
+from . import marking, masters, nonanswers, reading, run, sandbox
 from .session import Session
 
 
@@ -70,7 +71,7 @@ def together(master, books, limits, folder):
     failed gets the master's answer for what follows.
     """
     limits = replace(limits, total_seconds=limits.total_seconds * (1 + len(books)))
-    given, failed = judge.namespace(master), []
+    given, failed = marking.namespace(master), []
     tested = {q.id for q in master.questions if not q.manual}
     session = Session(master.given, limits, sandbox.Bubblewrap(limits))
     with warnings.catch_warnings(), session:
@@ -82,10 +83,26 @@ def together(master, books, limits, folder):
             file.write_text(json.dumps({**book, "cells": cells}), encoding="utf-8")
             steps = reading.read("ada", file, [], master).steps
             session.forget()
-            marking = judge.Marking(session, steps, master, given)
-            marking.second_run()
-            failed.append({q: q in marking.refused for q in marking.failed})
+            tried = marking.Marking(session, steps, master, given)
+            tried.second_run()
+            failed.append({q: q in tried.refused for q in tried.failed})
     return failed
+
+
+def sums(master):
+    """Where a sheet says other points than its questions have: in its table, or in a heading."""
+    by_tests = sum(q.points for q in master.questions if not q.manual)
+    points = sum(q.points for q in master.questions)
+    text = "\n".join(c.source for c in master.notebook.cells if c.cell_type == "markdown")
+    row = re.search(
+        r"^\|[^|]*\| *(\d+): (\d+)[^|]*, \d+[^|]*\|$", text, re.M
+    )  # 30: 20 by tests, 10
+    if row and (int(row[1]), int(row[2])) != (points, by_tests):
+        yield f"its table says {row[1]} points, {row[2]} by tests: {points:g} and {by_tests:g} are"
+    for number, said in re.findall(r"^## \D*(\d+)\b[^(\n]*\((\d+) ", text, re.M):
+        own = sum(q.points for q in master.questions if re.match(rf"{number}\D", q.id))
+        if own != int(said):
+            yield f"the heading of question {number} says {said} points, its parts have {own:g}"
 
 
 def complaints(path, limits):
@@ -107,6 +124,8 @@ def complaints(path, limits):
         whys = " / ".join(asked.values())
         problems += [f"{whys}: must not cost {q}" for q in sorted(set(got) - set(asked))]
     problems += [f"{q}: {what}" for q, what in nonanswers.find(master)]
+    problems += [f"no rubric for {q.id}" for q in master.questions if q.manual and not q.rubric]
+    problems += sums(master)
     missing = automatic - {w["question"] for w in wrong}
     problems += [f"no wrong answer for {q}" for q in sorted(missing)]
     return [f"{path.stem}: {problem}" for problem in problems]

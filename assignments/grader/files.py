@@ -68,7 +68,8 @@ def file_name(student):
 
 def key(name):
     """The same for a number with and without its first zeros, for accents composed or not."""
-    return folded(name).lstrip("0")
+    text = folded(name)
+    return text.lstrip("0") or text[-1:]
 
 
 def folded(name):
@@ -97,6 +98,8 @@ class Names:
     def find(self, name):
         """The student, or None."""
         name = (name or "").strip()
+        if not name:
+            return None
         return self.exact.get(name) or self.by_key.get(key(name))
 
     def who(self, result):

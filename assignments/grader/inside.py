@@ -1,5 +1,7 @@
 """The student's side of the sandbox: runs cells, answers calls. What it says is data, no more."""
 
+import __future__
+
 import json
 import os
 import resource
@@ -41,7 +43,10 @@ def new_shell():
 
     plain = {"colors": "nocolor", "xmode": "Plain"}  # longer tracebacks load what makes them
     quiet = {"HistoryManager": {"enabled": False}, "InteractiveShell": plain}
-    return Shell.instance(config=Config(quiet))
+    shell = Shell.instance(config=Config(quiet))
+    # as in the page, whose Python is newer: annotations are not run
+    shell.compile.flags |= __future__.annotations.compiler_flag
+    return shell
 
 
 def interrupt(*_):

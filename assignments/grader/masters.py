@@ -170,11 +170,13 @@ def at_home(name, notebook):
 
 
 def read_rubrics(notebook):
-    """For each question marked by hand the last paragraph before it that begins *Rubric.*"""
+    """For each question marked by hand the last paragraph that begins *Rubric.* between the one
+    before and it, or an empty text."""
     rubrics, last = [], ""
     for cell in notebook.cells:
         if cell.cell_type == "markdown" and "points" in grading(cell):
             rubrics.append(last)
+            last = ""  # it belongs to this question only
         for paragraph in re.split(r"\n\s*\n", cell.source):
             if paragraph.startswith("*Rubric.*"):
                 last = paragraph
@@ -210,6 +212,7 @@ RULES = """Replace each `raise NotImplementedError()` by your code and each *You
 The cell after each code cell tests it: no output means that these tests hold.
 Marking uses more tests than the ones you see, with other numbers.
 Answers may be numbers (fractions too), strings, lists, tuples, dictionaries, NumPy arrays or pandas columns.
+A cell, and the tests of a question, may work for 30 seconds, the whole notebook for four minutes; marking runs Python 3.11 to 3.13 with NumPy 2 (no `np.trapz`).
 """  # noqa: E501
 HEAD = re.compile(r"# .*\n\n(?:\|.*\n)*\n?")  # title and table
 PACKAGES = {"sklearn": "scikit-learn"}  # where a package has another name than its module

@@ -13,7 +13,7 @@ from functools import cache
 
 import numpy as np
 
-from . import judge, masters
+from . import marking, masters
 from .sandbox import Limits
 from .session import fresh
 from .wire import pack, unpack
@@ -31,7 +31,7 @@ class Answers:
     limits = Limits()
 
     def __init__(self, master):
-        self.space, self.kept, self.seen = judge.namespace(master), {}, {}
+        self.space, self.kept, self.seen = marking.namespace(master), {}, {}
         self.signature = cache(lambda name: inspect.signature(self.space[name]))
         self.instead = lambda call, asked: None
         for cell in master.notebook.cells:
@@ -75,10 +75,10 @@ class Answers:
     def test(self, question, given, instead):
         """(what the tests of a question say, the calls of the public ones, all calls)."""
         self.seen, self.instead = {}, instead
-        space, message = judge.run_public_tests(self, question, given)
+        space, message = marking.run_public_tests(self, question, given)
         public = dict(self.seen)
         if space is not None:
-            message = judge.run_hidden_tests(self, question, space)
+            message = marking.run_hidden_tests(self, question, space)
         return message, public, dict(self.seen)
 
 
@@ -177,7 +177,7 @@ def accepted(answers, question, given, chosen):
 
 def find(master):
     """(question, what its tests accept), one after another."""
-    answers, given = Answers(master), judge.namespace(master)
+    answers, given = Answers(master), marking.namespace(master)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for q in (q for q in master.questions if not q.manual):

@@ -19,6 +19,7 @@ LARGEST = 50 * 2**20  # bytes of a notebook
 PLOTS, PLOT = 12, 600_000  # plots of a notebook, and characters of one, that are kept
 PHOTOS, PHOTO = 8, 6_000_000  # pictures attached to one answer, and characters of one
 HEADER = re.compile(r"\A(---\n.*?\n---\n|# ---\n.*?\n# ---\n)", re.S)
+QUARTO = re.compile(r"^(```+) *\{python\b[^}\n]*\}", re.M)  # a cell of Quarto or R Markdown
 PAGE = "a web page, perhaps that of a login"
 KINDS = {
     b"%pdf": "a PDF", b"{\\rtf": "a text document", b"<!doctype html": PAGE, b"<html": PAGE,
@@ -101,9 +102,18 @@ def from_text(text, kind):
     formats would start a program of this machine to read them."""
     import jupytext  # slow, and most submissions are notebooks
 
+    if kind == ".py" and re.search(r"^import marimo$", text, re.M):
+        raise Unreadable("it is a program of marimo: export it as .ipynb and hand that in")
     text = HEADER.sub("", text, count=1)
-    percent = "percent" if re.search(r"^# ?%%", text, re.M) else "light"
-    return jupytext.reads(text, fmt="md:myst" if kind == ".md" else f"py:{percent}")
+    form = "py:percent" if re.search(r"^# ?%%", text, re.M) else "py:light"
+    if kind == ".md":
+        plain = re.search(r"^```+ *\{?python\b", text, re.M) and "```{code-cell}" not in text
+        form = "md" if plain else "md:myst"
+        text = QUARTO.sub(r"\1python", text) if plain else text
+    notebook = jupytext.reads(text, fmt=form)
+    if not any(cell.cell_type == "code" for cell in notebook.cells):
+        raise Unreadable("there is no cell of Python code in this text file: hand in the .ipynb")
+    return notebook
 
 
 def from_json(text):

@@ -9,6 +9,16 @@ import psutil
 PLACE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY
 
 
+def socket_size():
+    """Bytes that a socket may hold."""
+    with suppress(OSError, ValueError), open("/proc/sys/net/core/wmem_default") as file:
+        return int(file.read())
+    return 212_992
+
+
+SOCKET = socket_size()
+
+
 def ended(process):
     """Whether a process has ended; it stays on the system's list until it is waited for."""
     try:
@@ -38,11 +48,17 @@ def worked(process):
     return 0.0, 0.0
 
 
-def resident(process):
-    """Memory of a process in bytes, shared memory that it maps included."""
+def held(process):
+    """Memory of a process in bytes: what it maps, shared memory included, and what the kernel may
+    hold for its sockets (their size can't be changed: see `seccomp`)."""
+    size = 0
     with suppress(psutil.Error):
-        return process.memory_info().rss
-    return 0
+        size = process.memory_info().rss
+    with suppress(OSError):
+        for entry in os.scandir(f"/proc/{process.pid}/fd"):
+            with suppress(OSError):
+                size += SOCKET * os.readlink(entry.path).startswith("socket:")
+    return size
 
 
 def files(process):

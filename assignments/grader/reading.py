@@ -82,6 +82,14 @@ def kinds_again(cells, questions):
     return answers, flags
 
 
+def defines(source, name):
+    """Whether a cell defines or imports a name; a part of one that can't be read may."""
+    try:
+        return name in bound(JUPYTER.sub(r"\1pass", source))
+    except NOT_PYTHON:
+        return bool(re.search(rf"\b(?:def|class|import|as)\s+{name}\b|^{name}\s*=", source, re.M))
+
+
 def defined(question, sources):
     """Whether cells, others than the stub, define all names of a question's answer."""
     own = [source for source in sources if not same(source, question.stub)]

@@ -3,13 +3,19 @@
 import html
 import io
 import json
+import re
 import statistics
 import time
 import zipfile
+from pathlib import PurePath
 
-from . import by_hand, marks, rendering, summary
+import nbformat
+
+from . import by_hand, marks, rendering, submissions, summary
 from .files import Names, file_name, plain, write
 
+NOTHING = "not answered"  # nobody has to type this zero; a mark by hand takes its place
+MOST = 0.5  # a test that more of a class have in other words was corrected, not edited
 CSS = """body { font: 1rem/1.5 sans-serif; max-width: 48rem; margin: 2rem auto; padding: 0 1rem }
 pre { white-space: pre-wrap; background: #f4f4f4; color: #111; padding: .8rem }
 section { border-top: 1px solid #999 } h2 { font-size: 1.1rem } .sum { font-size: 1.3rem }
@@ -29,6 +35,8 @@ def with_marks(master, result, collected):
     for q in master.questions:
         if q.manual:
             points[q.id], comments[q.id] = collected.marks[q.id].get(student, (None, ""))
+            if points[q.id] is None and result["blank"].get(q.id):
+                points[q.id], comments[q.id] = 0, comments[q.id] or NOTHING
         elif student in collected.overrides.get(q.id, {}):
             points[q.id], comments[q.id] = collected.overrides[q.id][student]
     outdated = {q: marks[student] for q, marks in collected.outdated.items() if student in marks}
@@ -119,8 +127,22 @@ def parcel(out, pages):
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for place, text in pages.items():
-            archive.writestr(f"{place}.html", text.encode("utf-8", "replace"))
+            archive.writestr(*returned(place, text))
     write(out / "feedback.zip", data.getvalue())
+
+
+def returned(place, text):
+    """(name, data) of one student's feedback. Canvas shows it under the name of what was handed in:
+    for a notebook it is a notebook, with the page as its text. It takes no file whose last part
+    begins with "link"."""
+    canvas = submissions.CANVAS.fullmatch(PurePath(place).stem)
+    name = re.sub(r"_(link[^_]*)$", r"-\1", place) if canvas else place
+    if canvas and place.lower().endswith(".ipynb"):
+        body = text.partition("</style>")[2].rpartition("</html>")[0]
+        book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(body.strip())])
+        book.cells[0].id = "feedback"
+        return name, nbformat.writes(book).encode("utf-8", "replace")
+    return f"{name}.html", text.encode("utf-8", "replace")
 
 
 def page(title, parts):
@@ -144,6 +166,7 @@ def changes(out, changed):
 
 def write_reports(out, master, results, collected, options):
     """Write all that a run leaves behind; returns sentences for whoever started it."""
+    corrected = without_corrected_tests(results)
     for q in (q for q in master.questions if q.manual):
         collected.compare(q, results)
     results = sorted((with_marks(master, r, collected) for r in results),
@@ -167,7 +190,26 @@ def write_reports(out, master, results, collected, options):
     by_hand.pages(out, master, results)
     parts = summary.describe(master, results, options.roster, collected)
     write(out / "summary.html", page(f"{master.name}: summary", parts))
-    return told(master, results, collected, changed)
+    return [*corrected, *told(master, results, collected, changed)]
+
+
+def without_corrected_tests(results):
+    """A test that most of a class have in other words was corrected after it was handed out: these
+    flags go, and one sentence takes their place."""
+    said, read = [], [r for r in results if r["file"]]
+    for flag in sorted(
+        {flag for r in read for flag in r["flags"] if flag.startswith("edited test")}
+    ):
+        having = [r for r in read if flag in r["flags"]]
+        if len(having) > max(2, MOST * len(read)):
+            for result in having:
+                result["flags"] = [other for other in result["flags"] if other != flag]
+            test = flag.removeprefix("edited ")
+            said.append(
+                f"{test} is not the master's in {len(having)} of {len(read)} submissions: was it "
+                "corrected after the sheet was handed out? They are not flagged for it"
+            )
+    return said
 
 
 def told(master, results, collected, changed):

@@ -109,7 +109,7 @@ def mount_options(limits, staged_folder):
 def bwrap_command(limits, staged_folder):
     """No network, own processes, all read-only but /tmp; no way to more rights."""
     command = ["bwrap", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
-    command += ["--die-with-parent", "--new-session"]
+    command += ["--hostname", "sandbox", "--die-with-parent", "--new-session"]
     if os.geteuid() != 0:
         user = ["--unshare-user", "--disable-userns"]
         return command + user + mount_options(limits, staged_folder) + ["--"]

@@ -37,6 +37,8 @@ CALLS = {  # name: its numbers on x86_64 and on aarch64
 }  # fmt: skip
 SOCKET, AF_UNIX = (41, 198), 1  # only sockets of this kind: others reach a network, a virtual
 # machine's host or the kernel, or hold memory of the kernel that no limit counts
+SETSOCKOPT, SIZES = (54, 208), (7, 8, 32, 33)  # SO_SNDBUF and SO_RCVBUF, and both by force: a
+# socket keeps the size that it has, so that counting sockets bounds their memory
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # from linux/audit.h
 LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
 KILL, ALLOW, DENY = 0x80000000, 0x7FFF0000, 0x00050000 | errno.EPERM
@@ -50,18 +52,24 @@ def numbers(machine):
 
 
 def instructions(machine):
-    """(code, jump if true, jump if false, constant): wrong machine, kill; listed call or socket,
-    EPERM."""
-    refused, socket = numbers(machine), SOCKET[list(AUDIT).index(machine)]
+    """(code, jump if true, jump if false, constant): wrong machine, kill; listed call, socket or
+    size of a socket, EPERM."""
+    column = list(AUDIT).index(machine)
+    refused, socket, option = numbers(machine), SOCKET[column], SETSOCKOPT[column]
+    far = len(SIZES) + len(refused)  # lines between the first size and the last two
     return [
         (LOAD, 0, 0, 4),  # the machine
         (EQUAL, 1, 0, AUDIT[machine]),
         (RETURN, 0, 0, KILL),
         (LOAD, 0, 0, 0),  # the call
-        (AT_LEAST, len(refused) + 4, 0, X32),
+        (AT_LEAST, far + 7, 0, X32),
         (EQUAL, 0, 2, socket),
         (LOAD, 0, 0, 16),  # the first argument
-        (EQUAL, len(refused), len(refused) + 1, AF_UNIX),
+        (EQUAL, far + 3, far + 4, AF_UNIX),
+        (EQUAL, 0, len(SIZES) + 2, option),
+        (LOAD, 0, 0, 32),  # the third argument
+        *((EQUAL, far + 1 - i, 0, size) for i, size in enumerate(SIZES)),
+        (RETURN, 0, 0, ALLOW),
         *((EQUAL, len(refused) - i, 0, number) for i, number in enumerate(refused)),
         (RETURN, 0, 0, ALLOW),
         (RETURN, 0, 0, DENY),

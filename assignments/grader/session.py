@@ -14,13 +14,15 @@ from contextlib import suppress
 import numpy as np
 import psutil
 
-from .processes import ended, family, files, resident, worked
+from .processes import ended, family, files, held, worked
 from .sandbox import SandboxError
 from .wire import pack, receive, send, unpack
 
 LOG_BYTES = 20_000
 LAST_WORDS = 5  # seconds for what was printed last: without a sandbox a child may hold the pipe
 SHARE = 0.3  # of the time by the clock: who waits longer for a processor has busy neighbours
+FIRST, SECOND = 0.5, 0.85  # of the time, after which the cells of the two runs are only tried
+LEAST = 0.5  # seconds for a cell where no time is left
 LONGEST = 300  # characters of a text from the sandbox
 FAILURES = (OSError, EOFError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 TEXTS = ("error", "kind", "message")
@@ -37,6 +39,7 @@ class Session:
         self.given, self.limits, self.launcher = given, limits, launcher
         self.end = time.monotonic() + limits.patience * limits.total_seconds
         self.before, self.now = 0.0, (0.0, 0.0)  # (work, waiting) of ended processes, of this one
+        self.share = FIRST  # of all time: until then cells may run
         self.late = False  # whether something was lost because others kept the processors busy
         self.works = False  # whether the given cells have run here
         self.done = []  # cells run
@@ -54,8 +57,7 @@ class Session:
         """A new process, while there are tries and time left."""
         self.starts += 1
         self.before, self.now = self.before + self.now[0], (0.0, 0.0)
-        late = time.monotonic() > self.end or self.before > self.limits.total_seconds
-        if self.starts > self.limits.restarts + 1 or late:
+        if self.starts > self.limits.restarts + 1 or self.used_up():
             raise SandboxEnded("was stopped: there were too many crashes or no time was left")
         self.process = self.launcher.start()
         self.reason, self.number = "ended by itself", 0
@@ -112,7 +114,7 @@ class Session:
             elif time.monotonic() > self.deadline:
                 self.reason = "took too long"
                 self.note_neighbours()
-            elif sum(map(resident, relatives)) > self.limits.memory_mb * 2**20:
+            elif sum(map(held, relatives)) > self.limits.memory_mb * 2**20:
                 self.reason = "used too much memory"
             elif max(map(files, relatives), default=0) > self.limits.files:
                 self.reason = "made too many files"
@@ -179,11 +181,25 @@ class Session:
         self.works = True
 
     def run_now(self, source):
-        self.allow(self.limits.cell_seconds + self.limits.spare_seconds)
-        reply, seconds = self.do(source, self.limits.cell_seconds), time.monotonic() - self.started
-        if "error" in reply and seconds >= self.limits.patience * self.limits.cell_seconds:
+        work = self.cell_seconds()
+        self.allow(work + self.limits.spare_seconds)
+        reply, seconds = self.do(source, work), time.monotonic() - self.started
+        if "error" in reply and seconds >= self.limits.patience * work:
             self.note_neighbours()
         return reply
+
+    def worked(self):
+        """Seconds that the processors have worked for this student, in all processes."""
+        return self.before + self.now[0]
+
+    def used_up(self):
+        return self.worked() > self.limits.total_seconds or time.monotonic() > self.end
+
+    def cell_seconds(self):
+        """What the next cell may work: its limit, or a part of what is left for cells, if that is
+        less. So there is always something left for the cells and the tests that come."""
+        left = self.share * self.limits.total_seconds - self.worked()
+        return max(min(self.limits.cell_seconds, left / 4), LEAST)
 
     def do(self, source, seconds):
         return self.ask(do="run", source=source, work=seconds, clock=self.limits.patience * seconds)
@@ -202,6 +218,7 @@ class Session:
     def forget(self):
         """What ran so far is not run again after a restart: another notebook begins."""
         self.done, self.deadly, self.fatal = [], set(), {}
+        self.share = SECOND
 
     def begin_test(self):
         self.alive()

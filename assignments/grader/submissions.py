@@ -7,12 +7,15 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
+import yaml
+
 from .files import folded, named
 
 DEEPEST, MOST = 8, 5000  # folders below each other, and entries, that are searched for a notebook
 READABLE = (".ipynb", ".md", ".py", ".zip")
 # what macOS, Windows, Jupyter and Brightspace put beside files
 LITTER = {"__MACOSX", "desktop.ini", "Thumbs.db", ".ipynb_checkpoints", "index.html"}
+GRADESCOPE = "submission_metadata.yml"  # of its export: who handed in which folder
 CANVAS = re.compile(
     r"(?:(?P<name>(?!LATE_).+?)_)?(?P<late>LATE_)?"
     r"(?P<id>(?(name)\d+|anon_[A-Za-z0-9]+))_(?:(?P<file>\d+)_.+|text|link)"
@@ -26,6 +29,7 @@ TYPED = re.compile(  # no file of theirs: in Canvas, Blackboard, Moodle
     r".+_(?:text|link)\.html|.+_attempt_\d{4}(-\d\d){5}\.txt|.+_assignsubmission_onlinetext.*"
 )
 TEXT = "a text was typed in the course system"
+DOWNLOAD = re.compile(r" ?\(\d+\)$")
 COPY = re.compile(r"(?: ?\((\d+)\)|-(\d+))$")  # "laplace (1)", and Canvas' "laplace-1"
 
 
@@ -45,12 +49,14 @@ def find(folder, name):
 
 def numbered(folder, name):
     """As `find`, and fourth the student's number in Canvas, or an empty text."""
-    entries = []
-    for entry in sorted(Path(folder).iterdir(), key=lambda p: p.name):
+    entries, folder = [], class_folder(Path(folder))
+    people = gradescope_names(folder)
+    for entry in sorted(folder.iterdir(), key=lambda p: p.name):
         path = None
-        if is_litter(entry.name):
+        if is_litter(entry.name) or entry.name == GRADESCOPE:
             continue
         student, number, flags = owner(entry.name if entry.is_dir() else entry.stem)
+        student = people.get(entry.name) or without_sheet(student, number, name)
         if entry.is_symlink():
             student, number, flags = named(entry.name), "", ["a link instead of a file"]
         elif TYPED.fullmatch(entry.name):
@@ -63,7 +69,46 @@ def numbered(folder, name):
         else:
             continue
         entries.append((student, number, path, flags))
-    return with_unique_names(newest_of_each(entries))
+    return with_unique_names(newest_of_each(with_copies(entries)))
+
+
+def class_folder(folder):
+    """The folder with the class: an archive may have put one around it, and only that."""
+    inside = [entry for entry in folder.iterdir() if not is_litter(entry.name)]
+    if len(inside) == 1 and inside[0].is_dir() and not inside[0].is_symlink():
+        entries = [entry for entry in inside[0].iterdir() if not is_litter(entry.name)]
+        known = any(owner(entry.stem)[1] or entry.name == GRADESCOPE for entry in entries)
+        if known or sum(entry.is_dir() for entry in entries) > 1:
+            return class_folder(inside[0])
+    return folder
+
+
+def gradescope_names(folder):
+    """{name of a folder in Gradescope's export: who handed it in}."""
+    try:
+        about = yaml.safe_load((folder / GRADESCOPE).read_text(encoding="utf-8"))
+        who = {
+            place: [one[":name"] for one in known[":submitters"]] for place, known in about.items()
+        }
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, AttributeError, LookupError, TypeError):
+        return {}
+    return {place: " and ".join(map(str, names)) for place, names in who.items() if names}
+
+
+def without_sheet(student, number, name):
+    """`ada` of "laplace-ada", as the sheets ask students to call their files."""
+    own = re.fullmatch(rf"{re.escape(name)}[-_ ]+(.+)", student, re.I)
+    return own[1] if own and not number else student
+
+
+def with_copies(entries):
+    """A browser calls a second download "ada (1)": where there is an "ada", too, both are one's."""
+    names = {student for student, number, *_ in entries if not number}
+    twice = {DOWNLOAD.sub("", name) for name in names if DOWNLOAD.search(name)} & names
+    for student, number, *rest in entries:
+        base = DOWNLOAD.sub("", student)
+        one = not number and base in twice
+        yield (base, f"files of {base}", *rest) if one else (student, number, *rest)
 
 
 def owner(name):

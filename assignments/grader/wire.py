@@ -32,6 +32,8 @@ def pack(value):
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
         data = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()
         return {"array": [value.dtype.str, list(value.shape), data]}
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return pack(value.tolist())
     if isinstance(value, Fraction):
         return {"fraction": [value.numerator, value.denominator]}
     if hasattr(value, "to_numpy"):  # a pandas Series, Index or DataFrame

@@ -249,7 +249,15 @@ class PrivacyLoss:
         return PrivacyLoss, (self._given,)
 
     def __repr__(self) -> str:
-        return "PrivacyLoss(" + " + ".join(f"{k} x {step}" for step, k in self._parts) + ")"
+        """On one line, however many kinds of steps there are."""
+        told = [f"{k} x {shortened(str(step), 90)}" for step, k in self._parts]
+        if len(told) > 3:
+            told = [*told[:2], f"... ({len(told)} kinds, {self._rounds} steps)", told[-1]]
+        return f"PrivacyLoss({' + '.join(told)})"
+
+
+def shortened(text, most):
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def _merged(parts):

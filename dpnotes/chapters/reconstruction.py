@@ -235,8 +235,8 @@ def least_error(
 def cube_noise(dimension: Thousands, epsilon: PositiveNumber = 1.0, *, rng: Generator) -> Array:
     """Noise with density proportional to exp(-epsilon max |z_i|), for counts of sensitivity 1 each.
 
-    A radius with law Gamma(d + 1, 1/epsilon) times a point of the cube (X-cube-noise). In floating
-    point: for study, not for publishing.
+    A radius with law Gamma(d + 1, 1/epsilon) times a point of the cube (X-cube-noise). For study:
+    floats leak (X-low-bits).
 
     >>> reconstruction.cube_noise(3, rng=np.random.default_rng(1)).shape
     (3,)

@@ -32,8 +32,10 @@ def tex_commands():
 
 
 def without_widgets(text):
-    """A page without what the site alone can show: interactive figures, the calculator."""
-    return re.sub(r"^(`{3,}|:{3,})\{(slider|calculator)\}.*?^\1\n", "", text, flags=re.S | re.M)
+    """A page without what the site alone can show: interactive figures, the calculator,
+    how to get what a reader of the notebook has."""
+    widget = r"^(`{3,}|:{3,})\{(slider|calculator|get-package)\}.*?^\1\n"
+    return re.sub(widget, "", text, flags=re.S | re.M)
 
 
 def as_notebook(text):

@@ -37,6 +37,7 @@ OTHER_NOTATION = {
     r"\bper cents?\b": "the word is 'percent'",
     r"\(\\alpha, *\\eps\)\$?-RDP": "the parameter of RDP is \\xi",
     r"(?<!learning )\brate \$(?:q|p|\\gamma|\\lambda)\b": "a sampling rate is $r$",
+    r"\d\\,\d{3}(?!\d)": "thousands are marked by a comma: 60,000 or $60{,}000$",
     r"\\blacksquare|\\qed\b|∎": "the end of a proof is set by {dropdown} Proof",
 }
 
@@ -127,7 +128,7 @@ def unseeded_randomness(page):
     faults = []
     if re.search(r"default_rng\(\s*\)", code):
         faults.append("a generator without a seed")
-    if re.search(r"np\.random\.(?!default_rng|Generator)\w+", code):
+    if re.search(r"np\.random\.(?!default_rng|Generator|PCG64)\w+", code):
         faults.append("numpy's global random state")
     if re.search(r"^\s*(import random\b|from random import)", code, re.M):
         faults.append("the module random")

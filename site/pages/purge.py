@@ -1,4 +1,10 @@
-"""Style sheets without the rules for what no page has."""
+"""Style sheets without the rules for what no page has, with breakpoints that follow the text.
+
+A breakpoint in em counts in the reader's text size: where that is twice as large, a page has room
+for half as much, and gets the layout of a smaller screen.
+"""
+
+import re
 
 import tinycss2
 
@@ -21,9 +27,14 @@ def used_rules(rules, used):
         elif rule.type == "at-rule" and rule.lower_at_keyword in GROUPS:
             inner = "".join(used_rules(tinycss2.parse_rule_list(rule.content), used))
             if inner.strip():
-                yield f"@{rule.at_keyword}{tinycss2.serialize(rule.prelude)}{{{inner}}}"
+                yield f"@{rule.at_keyword}{in_em(tinycss2.serialize(rule.prelude))}{{{inner}}}"
         else:
             yield rule.serialize()
+
+
+def in_em(query):
+    """The condition of a group, with lengths in em in place of pixels."""
+    return re.sub(r"([\d.]+)px", lambda size: f"{float(size[1]) / 16:g}em", query)
 
 
 def selectors(prelude):

@@ -2,6 +2,7 @@
 
 Text in a block `{repository}` is printed only then; an address in it that begins with
 `repository:` is one of the repository. Every page ends with a link to report a mistake.
+`{get-package}` says how to install the package, with and without a repository.
 """
 
 from urllib.parse import quote
@@ -25,6 +26,31 @@ class Repository(SphinxDirective):
         return self.parse_content_to_nodes()
 
 
+INSTALL = """\
+To use the package on your own computer, install it {0}; it needs NumPy and SciPy.
+
+```sh
+{1}
+```
+"""
+
+
+class GetPackage(SphinxDirective):
+    """How to get the package: from the repository, or from the folder of the book."""
+
+    def run(self):
+        return self.parse_text_to_nodes(install(self.config.repository.rstrip("/")))
+
+
+def install(address):
+    """The words and the command, for a repository at `address`, or for none."""
+    if address:
+        return INSTALL.format("from its repository", f"pip install git+{address}")
+    return INSTALL.format(
+        "from the folder of this book, the one with `pyproject.toml`", "pip install ."
+    )
+
+
 def offer(app, pagename, templatename, context, doctree):
     """Put the link below the text of a page."""
     if app.config.repository and doctree is not None:
@@ -36,5 +62,6 @@ def setup(app):
     """`repository` is an address like https://github.com/owner/name, or empty."""
     app.add_config_value("repository", "", "env", types=[str])
     app.add_directive("repository", Repository)
+    app.add_directive("get-package", GetPackage)
     app.connect("html-page-context", offer)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -31,6 +31,8 @@ TAIL = "    one = -np.expm1(np.log1p(-beta) / k)\n"
 
 # fmt: off
 style("plain loops", _1a=EPS + '    import math\n    best = 0.0\n    for a, b in zip(p, q):\n        if a == b == 0: continue\n        if a == 0 or b == 0: return math.inf\n        best = max(best, abs(math.log(a / b)))\n    return best')
+style("annotations of names that are not there", _1a="def smallest_epsilon(p: List[float], q: NDArray) -> Optional[float]:\n    best: Float = 0.0\n    for a, b in zip(p, q):\n        if a or b:\n            best = max(best, abs(np.log(a / b)) if a and b else np.inf)\n    return best")
+style("array of objects", _2b=LAP + '    u = rng.random(size) - 0.5\n    return (-scale * np.sign(u) * np.log1p(-2 * np.abs(u))).astype(object)')
 style("numpy scalar", _1a=EPS + "    p, q = np.array(p, float), np.array(q, float)\n    ok = (p > 0) | (q > 0)\n    with np.errstate(all='ignore'):\n        return np.abs(np.log(p[ok] / q[ok])).max()")
 style("zero-dimensional array", _1a=EPS + "    p, q = np.array(p, float), np.array(q, float)\n    ok = (p > 0) | (q > 0)\n    with np.errstate(all='ignore'):\n        return np.asarray(np.abs(np.log(p[ok] / q[ok])).max())")
 style("lambda", _1c='estimate = lambda reports, epsilon: (np.mean(reports) * (1 + np.exp(epsilon)) - 1) / (np.exp(epsilon) - 1)')

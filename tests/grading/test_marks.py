@@ -5,6 +5,7 @@ import io
 import zipfile
 from types import SimpleNamespace
 
+import nbformat
 import pytest
 
 from assignments.grader import files, judge, marks, report, run, summary
@@ -320,8 +321,9 @@ def test_feedback_summary_and_imports(tmp_path):
     assert "marked on 1971-01-01: a.ipynb. class median 7.5" in ada and 'name="viewport"' in ada
     assert "<pre>x = 1 &lt; 2</pre>" in ada and "model answer" in ada
     with zipfile.ZipFile(tmp_path / "feedback.zip") as archive:
-        assert archive.namelist() == ["ada_1_2_a.ipynb.html"]
-        assert archive.read("ada_1_2_a.ipynb.html").decode() == ada
+        assert archive.namelist() == ["ada_1_2_a.ipynb"]  # Canvas shows it as "a.ipynb"
+        (cell,) = nbformat.reads(archive.read("ada_1_2_a.ipynb"), as_version=4).cells
+        assert cell.source in ada and "7.5 of 8 points" in cell.source
     ben = (tmp_path / "feedback" / "ben.html").read_text()
     assert "not marked yet" in ben and "0 points by tests; the rest is not marked yet" in ben
     kim = (tmp_path / "feedback" / "kim.html").read_text()
@@ -334,6 +336,31 @@ def test_feedback_summary_and_imports(tmp_path):
     ]  # fmt: skip
     assert (tmp_path / "moodle.csv").read_text().splitlines()[1:] == ["ada,7.5,2a: clear & short"]
     assert "<p>mine</p>" in (tmp_path / "by-hand" / "2a.html").read_text()
+
+
+def test_who_hands_nothing_in_gets_zero_and_a_mark_by_hand_takes_its_place(tmp_path):
+    students = ["ada", "ben"]
+    results = [result("ada", blank={"2a": True}), result("ben", blank={"2a": True})]
+    table(tmp_path, "ben,3,6,it came by mail")
+    collected = marks.collect(tmp_path, MASTER, students)
+    report.write_reports(tmp_path, MASTER, results, collected, run.Options())
+    rows = marks.rows(tmp_path / "grades.csv")
+    assert [row["2a"] for row in rows] == ["0", "3"]
+    assert report.NOTHING in (tmp_path / "feedback" / "ada.html").read_text()
+
+
+def test_a_corrected_public_test_flags_nobody():
+    flags = [["edited test 1a", "late"], *[["edited test 1a"]] * 8, ["edited test 2b"]]
+    class_of = [{**result(f"s{n}"), "flags": some} for n, some in enumerate(flags)]
+    (said,) = report.without_corrected_tests(class_of)
+    assert said.startswith("test 1a is not the master's in 9 of 10 submissions")
+    assert [r["flags"] for r in class_of] == [["late"], *[[]] * 8, ["edited test 2b"]]
+
+
+def test_feedback_has_the_name_that_canvas_takes():
+    assert report.returned("ada_1_2_my_linkedin.ipynb", "x")[0] == "ada_1_2_my-linkedin.ipynb"
+    assert report.returned("ada/laplace.ipynb", "x")[0] == "ada/laplace.ipynb.html"
+    assert report.returned("ada_1_2_a.md", "x")[0] == "ada_1_2_a.md.html"
 
 
 def test_histogram_counts_everyone():

@@ -228,3 +228,27 @@ def test_similar_code_is_found_with_other_names():
     codes = {"ada": one, "ben": "# mine\n" + other, "eve": third}
     assert [pair[1:] for pair in similar.pairs(codes, [], 0.8)] == [("ada", "ben")]
     assert similar.pairs(codes, [one], 0.8) == [], "what everyone was given does not count"
+
+
+def test_names_as_the_sheet_asks_for_them_and_second_downloads(tmp_path):
+    put(tmp_path / "laplace-ada.ipynb")
+    put(tmp_path / "laplace-kim.ipynb", age=60)
+    put(tmp_path / "laplace-kim (1).ipynb")
+    put(tmp_path / "Laplace_ben-2.ipynb")
+    said = found(tmp_path)
+    assert set(said) == {"ada", "kim", "ben-2"}
+    assert said["kim"][0] == "laplace-kim (1).ipynb"
+    assert said["kim"][1] == ["several files: not marked: laplace-kim.ipynb"]
+
+
+def test_a_folder_around_the_class_and_the_export_of_gradescope(tmp_path):
+    export = tmp_path / "assignment_4242_export"
+    for number in (1, 2):
+        put(export / f"submission_{number}" / "laplace.ipynb")
+    assert set(found(tmp_path)) == {"submission_1", "submission_2"}
+    (export / "submission_metadata.yml").write_text(
+        "submission_1:\n  :submitters:\n  - :name: Ada L\n    :sid: 17\n"
+        "submission_2:\n  :submitters:\n  - :name: Ben M\n  - :name: Eve N\n"
+    )
+    assert set(found(tmp_path)) == {"Ada L", "Ben M and Eve N"}
+    assert list(found(export)) == ["Ada L", "Ben M and Eve N"]

@@ -108,6 +108,7 @@ GOOD = {  # an argument of each name that most functions accept
     "correct": 2, "gamma": 0.1, "quantile": 0.5, "choices": 3, "share": 0.2, "keys": 2,
     "people": 5, "guess": 0.6,
     "subsets": [[1, 0, 0], [1, 1, 0], [0, 1, 1]], "failure": 0.05,
+    "prior": 0.1, "base_rate": 0.1, "baseline": 0.1,
     "strategy": np.eye(3), "bands": 2,
     "fpr": 0.01, "run": dp.gaussian(30.0), "proof": dp.prove(dp.gaussian(30.0), 0.5, 1e-5),
     "text": "no proof",
@@ -143,6 +144,7 @@ NOT_CALLED = (  # by readers: the page's experiments, and what one room lends to
         f"erm.{name}"
         for name in ("bench_results", "held_out", "line_up", "public_options", "regrets")
     ),
+    "risk.train",
     "composition.round_epsilon",
 )
 CALLS = {
@@ -443,3 +445,34 @@ def test_an_exception_of_a_system_shows_no_data():
 
     for call, name in ((talks, "values"), (passes_on, "values"), (swapped, "bound")):
         must_fail(shows_no_data, call, {name: [0.5]})
+
+
+class Tensor:
+    """What a tensor with a gradient does when NumPy asks for its numbers."""
+
+    def __array__(self, *_, **__):
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+
+    def detach(self):
+        return self
+
+
+@pytest.mark.parametrize(
+    "odd, said",
+    [
+        (Fraction(1, 2), "got a Fraction: write float(...)"),
+        (decimal.Decimal("0.5"), "got a Decimal: write float(...)"),
+        ([], "got nothing: it is empty"),
+        (np.zeros(0), "got nothing: it is empty"),
+        (Tensor(), "got a tensor: write ....detach().numpy()"),
+    ],
+)
+def test_a_refusal_says_what_to_write(odd, said):
+    for call in (dp.gaussian(1.0).epsilon, dp.gaussian(1.0).delta, dp.zcdp_to_dp):
+        name, *rest = inspect.signature(call).parameters
+        with pytest.raises(ValueError, match=f"^{name} must be ") as error:
+            call(odd, *(0.1 for _ in rest))
+        assert str(error.value).endswith(said)
+    with pytest.raises(ValueError) as error:  # data are not described
+        dp.to_grid(Tensor(), lower=0.0, upper=1.0, grid=0.5)
+    assert "got" not in str(error.value)

@@ -14,7 +14,9 @@ from dpnotes.chapters import auditing, selection
 from evidence import must_fail
 from public import PUBLIC
 
-NO_MECHANISMS = "auditing.audit", "adaptive_analysis.noise_analyst"  # no data, or all in the open
+NO_MECHANISMS = (  # no data, or all in the open
+    "auditing.audit", "adaptive_analysis.noise_analyst", "reconstruction.random_subsets",
+)  # fmt: skip
 EXPERIMENTS = "erm.held_out", "erm.line_up", "erm.regrets"
 WARNING = r"For\s+study:\s+floats\s+(leak \(X-low-bits\)|make\s+some\s+outcomes\s+impossible)"
 

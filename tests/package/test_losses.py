@@ -123,3 +123,11 @@ def test_a_law_of_a_mechanism_that_does_not_sum_to_one_is_refused(monkeypatch):
     for made in (lambda: dp.discrete_gaussian(2.0), lambda: dp.finite([0.3, 0.7], [0.6, 0.4])):
         with pytest.raises(ValueError, match="probabilities of [pq] must sum to 1"):
             made()
+
+
+def test_a_loss_is_told_on_one_line():
+    schedule = sum((dp.subsample(dp.gaussian(1 + i / 1e4), 0.01) for i in range(2000)), start=0)
+    assert repr(schedule).count("\n") == 0 and len(repr(schedule)) < 400
+    assert "... (2000 kinds, 2000 steps) + 1 x SampledGaussian(sigma=1.1999" in repr(schedule)
+    assert len(repr(dp.discrete_gaussian(100.0).compose(3))) < 130
+    assert repr(dp.gaussian(2.0)) == "PrivacyLoss(1 x Gaussian(mu=0.5))"

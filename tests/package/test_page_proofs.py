@@ -1,4 +1,4 @@
-"""Each epsilon that a page prints and `dp.prove` serves has a file that proves it."""
+"""The epsilons of `page_proofs`, which pages print, have files that prove them."""
 
 import pytest
 

@@ -334,9 +334,15 @@ def test_words_in_view_and_folded_are_told_apart():
 # ---- where to turn ----
 
 
+@pytest.mark.parametrize("page", ["api", "calculator"])
+def test_how_to_get_the_package_is_said_where_it_is_called(page):
+    text = html.parse(str(SITE / f"chapters/{page}.html")).getroot().text_content()
+    assert "pip install" in text
+
+
 @pytest.mark.parametrize("address", ["", "https://github.com/some-one/dpnotes"])
 def test_the_repository_is_spoken_of_where_there_is_one(tmp_path, address):
-    text = "# A\n\n:::{repository}\n[Tell us](repository:/issues).\n:::\n"
+    text = "# A\n\n:::{repository}\n[Tell us](repository:/issues).\n:::\n\n```{get-package}\n```\n"
     (tmp_path / "index.md").write_text(text)
     options = {"extensions": ["myst_parser", "pages.turn"], "repository": address}
     options["myst_enable_extensions"] = ["colon_fence"]
@@ -348,3 +354,5 @@ def test_the_repository_is_spoken_of_where_there_is_one(tmp_path, address):
     for link in ('/issues"', "/issues/new?title=On%20the%20page%20index"):
         assert (f'href="{address}{link}' in page) == bool(address)
     assert ("Tell us" in page) == bool(address)
+    command = f"git+{address}" if address else "."
+    assert f"pip install {command}" in re.sub("<[^>]*>", "", page)

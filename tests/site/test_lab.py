@@ -34,7 +34,7 @@ def test_every_page_that_runs_is_a_notebook(written):
         first, *rest = cells(path)
         assert "".join(first["source"]).startswith("---\nmath:\n"), path.name
         text = "".join("".join(cell["source"]) for cell in rest)
-        assert not re.search(r"\{(cite|doc|glue|slider|calculator)", text), path.name
+        assert not re.search(r"\{(cite|doc|glue|slider|calculator|get-package)", text), path.name
         links = re.findall(r"\]\(([\w-]+)\.ipynb\)", text)
         # notation, errata ... have no code, and so no notebook
         assert all((ROOT / "chapters" / f"{link}.md").exists() for link in links), path.name

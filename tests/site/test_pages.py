@@ -34,6 +34,7 @@ FAULTS = [
     (lint.notation, r"$(\alpha, \eps)$-RDP"),
     (lint.notation, "rate $q$"),
     (lint.notation, r"$\qed$"),
+    (lint.notation, r"$60\,000$"),
     (lint.unseeded_randomness, cell("rng = np.random.default_rng()")),
     (lint.unseeded_randomness, cell("np.random.seed(1)")),
     (lint.unseeded_randomness, cell("np.random.normal(3)")),

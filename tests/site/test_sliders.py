@@ -263,6 +263,22 @@ def check_contour_nodes(spec):
                 assert ("ten digits" in said) == (abs(total / 1e-5 - 1) < 2e-10)
 
 
+def check_first_training(spec):
+    data, steps = spec["data"], np.array(spec["data"]["steps"])
+    assert values(spec, "k").tolist() == steps.tolist() and steps[-1] == 14_100
+    for i, sigma in enumerate(values(spec, "sigma")):
+        step = dp.subsample(dp.gaussian(sigma), 256 / 60_000)
+        for j, k in enumerate(steps):
+            for name, run, delta, times in (
+                ("whole", step.compose(int(k)), 1e-5, 1),
+                ("added", step, 1e-5 / k, k),
+            ):
+                drawn, text = data[name][i][j], data[f"say_{name}"][i][j]
+                for low, high in (interval(text), (drawn * (1 - 5.1e-4), drawn * (1 + 5.1e-4))):
+                    assert run.delta(high / times) <= delta <= run.delta(low / times)
+    written([data["say_whole"][3][-1]], [2.3851])  # what dp_accounting finds, too
+
+
 def check_erm_accuracy(spec):
     data, rows, budgets = spec["data"], values(spec, "n"), values(spec, "epsilon")
     for name in ("answer", "question"):
@@ -291,7 +307,8 @@ PLANTS = {
     "response-dial": ("errors", 5), "gaussian-profile": ("profile", 9, 20),
     "composition-race": ("optimal", 4, 21),
     "amplification": ("after", 3, 11), "renyi-orders": ("classic", 3, 22),
-    "contour-nodes": ("heights", 3, 4, 9), "erm-accuracy": ("question", 1, 2, 7),
+    "contour-nodes": ("heights", 3, 4, 9), "first-training": ("whole", 3, 9),
+    "erm-accuracy": ("question", 1, 2, 7),
 }  # fmt: skip
 
 
