@@ -18,9 +18,9 @@ from math import ceil, floor, isfinite
 
 import numpy as np
 
-from ..chapters.renyi_dp import ORDERS, rdp_to_dp_improved
+from ..chapters.renyi_dp import ORDERS, orders_near, rdp_to_dp_improved
 from ..checks import (
-    below_one, choice, count, nonnegative, open_probability, positive, probability, scalar,
+    MOST, below_one, choice, count, nonnegative, open_probability, positive, probability, scalar,
     within,
 )  # fmt: skip
 from ..proofs import prove
@@ -152,13 +152,17 @@ def answers(query):
 def curve(query):
     """{delta, exact, renyi}: epsilon of the run against delta, exactly and by Renyi moments."""
     run = total(_known(query))
-    exact, spent = run.epsilon(DELTAS), run.renyi(ORDERS)
-    at_orders = rdp_to_dp_improved(ORDERS[:, None], np.minimum(spent, 1e300)[:, None], DELTAS)
-    bound = np.min(at_orders, axis=0)
+    exact = run.epsilon(DELTAS)
+
+    def at(orders):
+        spent = np.minimum(run.renyi(orders), MOST)[:, None]  # it may be infinite
+        return rdp_to_dp_improved(orders[:, None], spent, DELTAS)
+
+    bound = np.min(at(orders_near(at(ORDERS))), axis=0)
     return {
         "delta": DELTAS.tolist(),
         "exact": [_number(e) for e in exact],
-        "renyi": [_number(e) if e < 1e290 else None for e in bound],
+        "renyi": [_number(e) if e < MOST / 2 else None for e in bound],
     }
 
 

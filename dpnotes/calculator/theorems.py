@@ -14,7 +14,8 @@ from ..accountant import finite, gaussian
 from ..chapters import composition
 from ..chapters.gaussian import CLASSICAL_LIMIT, sigma_classical
 from ..chapters.renyi_dp import (
-    ORDERS, rdp_to_dp, rdp_to_dp_improved, rdp_to_dp_optimal, sampled_curve, zcdp_to_dp,
+    ORDERS, orders_near, rdp_to_dp, rdp_to_dp_improved, rdp_to_dp_optimal, sampled_curve,
+    zcdp_to_dp,
 )  # fmt: skip
 from ..chapters.subsampling import amplification, minibatch_epsilon, subsampled_dominating_pair
 from .runs import epsilon_interval, total
@@ -80,9 +81,7 @@ class Case:
         spent = self.run.renyi(ORDERS)
         if not np.isfinite(spent).all():
             raise NotApplicable("the loss is infinite with a small probability")
-        best = int(np.argmin(rdp_to_dp_improved(ORDERS, spent, delta)))
-        low, high = ORDERS[max(best - 1, 0)], ORDERS[min(best + 1, ORDERS.size - 1)]
-        near = 1 + np.geomspace(low - 1, high - 1, 17)
+        near = orders_near(rdp_to_dp_improved(ORDERS, spent, delta))
         return near, self.run.renyi(near)
 
 

@@ -322,6 +322,14 @@ def test_the_curve_is_the_exact_one_below_the_moments():
     run = dp.subsample(dp.gaussian(1.1), 0.00427).compose(14100)
     assert curve["exact"] == run.epsilon(np.array(curve["delta"])).tolist()
     assert (np.array(curve["renyi"]) >= curve["exact"]).all()
+    orders = 1 + np.geomspace(0.02, 2000.0, 3000)[:, None]
+    fine = dp.rdp_to_dp_improved(orders, run.renyi(orders), curve["delta"]).min(axis=0)
+    assert curve["renyi"] == pytest.approx(fine, rel=2e-5)  # orders that are 1 percent apart
+
+
+def test_the_curve_has_no_moments_where_all_may_leak():
+    leak = dict(mechanism="approximate", epsilon=1.0, delta=1e-9)
+    assert set(questions.curve({"parts": [leak]})["renyi"]) == {None}
 
 
 @pytest.mark.parametrize(

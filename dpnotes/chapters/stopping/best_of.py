@@ -22,7 +22,7 @@ from ...checks import (
     Array, ArrayLike, Count, Distribution, Nonnegative, OpenProbabilityNumber, OrderAboveOne,
     PositiveNumber, RealNumber, checked, refusal,
 )  # fmt: skip
-from ..renyi_dp import ORDERS, rdp_to_dp_improved
+from ..renyi_dp import ORDERS, orders_near, rdp_to_dp_improved
 
 LEAST_CHANCE = 1e-307  # of an output to be the best: its loss would lose digits
 
@@ -101,8 +101,11 @@ class _NegativeBinomial(Runs):
 
     def renyi(self, loss, alpha):
         power, log = 1 + self.eta, -np.log(self.gamma)
-        other = np.append(loss.renyi(ORDERS), loss.renyi(np.inf))
-        back = np.append((1 - 1 / ORDERS) * other[:-1] + log / ORDERS, other[-1]).min()
+
+        def at(orders):
+            return (1 - 1 / orders) * loss.renyi(orders) + log / orders
+
+        back = min(at(orders_near(at(ORDERS))).min(), loss.renyi(np.inf))
         return loss.renyi(alpha) + power * back + np.log(self.mean) / (alpha - 1)
 
 
@@ -250,4 +253,8 @@ def best_of_epsilon(loss: PrivacyLoss, runs: Runs, delta: OpenProbabilityNumber)
     >>> round(stopping.best_of_epsilon(dp.gaussian(10.0), stopping.geometric_runs(5.0), 1e-6), 4)
     0.8146
     """
-    return np.min(rdp_to_dp_improved(ORDERS, best_of_renyi(loss, runs, ORDERS), delta))
+
+    def at(orders):
+        return rdp_to_dp_improved(orders, best_of_renyi(loss, runs, orders), delta)
+
+    return at(orders_near(at(ORDERS))).min()
