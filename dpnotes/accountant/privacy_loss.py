@@ -10,12 +10,12 @@ from typing import Self, overload
 import numpy as np
 
 from ..checks import (
-    Array, ArrayLike, Count, Nonnegative, OpenProbabilityNumber, Order, Probability, checked,
-    refusal, within,
+    MOST, Array, ArrayLike, Count, NonnegativeOrInf, OpenProbabilityNumber, Order, Probability,
+    checked, refusal, within,
 )  # fmt: skip
 from .attacks import FLOOR, least_error, most_power, mu_interval
 from .direction import Direction
-from .law import Gaussian, Step
+from .law import EPS, Gaussian, Step
 from .written import Finite
 
 MOST_ROUNDS, MOST_ORDER = 10**12, 1e12
@@ -84,8 +84,11 @@ class PrivacyLoss:
     def delta(self, epsilon: ArrayLike) -> Array: ...
 
     @checked
-    def delta(self, epsilon: Nonnegative) -> float | Array:
-        """The least delta for which the mechanism is (epsilon, delta)-DP; epsilon >= 0."""
+    def delta(self, epsilon: NonnegativeOrInf) -> float | Array:
+        """The least delta for which the mechanism is (epsilon, delta)-DP; epsilon >= 0.
+
+        At infinity it is the probability of an infinite loss: 0 for most mechanisms.
+        """
         return self._worse("delta", epsilon)[1]
 
     @overload
@@ -95,7 +98,7 @@ class PrivacyLoss:
     def delta_interval(self, epsilon: ArrayLike) -> tuple[Array, Array]: ...
 
     @checked
-    def delta_interval(self, epsilon: Nonnegative) -> tuple[float | Array, float | Array]:
+    def delta_interval(self, epsilon: NonnegativeOrInf) -> tuple[float | Array, float | Array]:
         """(low, high) around delta(epsilon), under the error model of ``dpnotes.accountant``. Where
         sampling is rare it may be wide for delta below 1e-40, for sigma below 0.1, for more than
         1,000 steps that differ or 60 groups of one rate and similar sigma, and where epsilon is the
@@ -131,7 +134,7 @@ class PrivacyLoss:
     def _worse(self, answer, queries):
         """(low, high) of the worse direction, each of the shape of the queries. The second
         direction is asked only where Chernoff's bound allows it to be worse."""
-        flat, (first, *others) = queries.ravel(), map(copy, self._directions)
+        flat, (first, *others) = np.minimum(queries.ravel(), MOST), map(copy, self._directions)
         with np.errstate(all="ignore"):  # infinities and underflow are intended
             ends = getattr(first, answer)(flat)
             for other in others:
@@ -141,6 +144,10 @@ class PrivacyLoss:
                     some[some] = other.delta(epsilon[some])[1] > delta[some]
                 if some.any():
                     ends[:, some] = np.maximum(ends[:, some], getattr(other, answer)(flat[some]))
+        if answer == "delta" and (never := queries.ravel() == np.inf).any():
+            chances = [(one.surely_infinite, one.infinite) for one in (first, *others)]
+            chance = np.max(chances, axis=0) * (1 - 4 * EPS, 1 + 4 * EPS)  # of rounding
+            ends[:, never] = np.minimum(chance, 1.0)[:, None]
         return tuple(ends.reshape(2, *queries.shape))
 
     @property

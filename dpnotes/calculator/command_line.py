@@ -10,17 +10,19 @@ import os
 import re
 import sys
 import textwrap
+from math import ceil, floor
 from pathlib import Path
 
 from .. import __version__
 from ..proofs import Proof, check
-from .questions import answers, proof
+from .questions import answers, proof, risk
 from .runs import ASKED, MECHANISMS
 from .typed import number
+from .wording import digits
 
 MEANS = {"batch": "rate", "epochs": "steps"}  # what --batch and --epochs stand for
 RUN = "dpnotes" if Path(sys.argv[0]).stem == "dpnotes" else "python -m dpnotes"  # as it was called
-NAMES = ("epsilon", "delta", *ASKED, "steps", "rate", "prove")
+NAMES = ("epsilon", "delta", *ASKED, "steps", "rate", "risk", "prove")
 ABOUT = """\
 How private is a computation that uses noise? What it publishes would have been nearly as likely
 without any one person: every event's probability changes by a factor of at most e^epsilon, but
@@ -37,6 +39,8 @@ questions (the first word) and an example of each
              {run} steps --sigma 1.1 --rate 0.01 --epsilon 3 --delta 1e-5
   rate     the largest rate of sampling
              {run} rate --sigma 1.1 --steps 5000 --epsilon 3 --delta 1e-5
+  risk     what attacks find, at a rate of false alarms (1 % unless said)
+             {run} risk --sigma 1.1 --rate 256/60000 --steps 14100 --fpr 0.01
   prove    a file that proves epsilon (if none is given, the least one) at a delta
              {run} prove --sigma 4 --rate 0.01 --steps 10000 --delta 1e-5
   check    such a file anew, in ball arithmetic: {run} check run.json
@@ -57,6 +61,8 @@ words
               independently. With --rows, --batch and --epochs stand for --rate and --steps.
               Batches that are shuffled or of fixed size are another mechanism (page
               "subsampling").
+  fpr         false positive rate, the false alarms: of those who are not in the data, the part
+              that an attack names all the same.
   steps       how often it is done; each step may depend on what came out before.
   --then      another mechanism after the first: ... --sigma 4 --steps 10 --then --scale 20 ...
               The question is about the first one.
@@ -104,6 +110,7 @@ def _parser():
     target.add_argument(
         "--delta", type=_number, metavar="D", help="but for this probability (pure: 0)"
     )
+    target.add_argument("--fpr", type=_number, metavar="A", help="false alarms of an attack (1%%)")
     target.add_argument("--rows", type=_number, metavar="N", help="people in the data")
     target.add_argument("--json", action="store_true", help="print a JSON object instead")
     return parser
@@ -148,11 +155,15 @@ def read(arguments):
     for group in groups[1:]:
         later = parser.parse_args([first.question, *group])
         parts.append(_part(later, parser))
-        for name in ("epsilon", "delta", "rows"):
+        for name in ("epsilon", "delta", "fpr", "rows"):
             target[name] = target[name] if getattr(later, name) is None else getattr(later, name)
         target["json"] |= later.json
     question = "noise" if first.question in ASKED else first.question
-    wanted = {name: target[name] for name in ("epsilon", "delta", "rows") if name != question}
+    for name in ("epsilon", "delta") if question == "risk" else ("fpr",):
+        if target[name] is not None:
+            parser.error(f"argument --{name}: {first.question} does not depend on it")
+    names = ("epsilon", "delta", "fpr", "rows")
+    wanted = {name: target[name] for name in names if name != question}
     wanted = {name: value for name, value in wanted.items() if value is not None}
     return {"question": question, "parts": parts, **wanted}, target["json"], parser
 
@@ -169,6 +180,7 @@ def report(answer):
         lines[0] += f"   ({between})"
     else:
         lines.append(f"epsilon then is {between}")
+    lines.append(answer["attack"])
     said = [row for row in answer["rows"] if row["epsilon"] is not None]
     title = "epsilon by each theorem," if said else "no theorem gives a finite epsilon"
     lines += ["", f"{title} at delta = {answer['shown_delta']}", *([""] if said else [])]
@@ -185,6 +197,20 @@ def report(answer):
     return "\n".join(lines)
 
 
+def report_risk(found):
+    """The lines to print."""
+    low, high = found["mu"]
+    high = "infinite" if high is None else digits(high, 5, ceil)
+    lines = [
+        found["shown"],
+        "",
+        f"TPR at most {digits(found['tpr'], 5, ceil)} at FPR {digits(found['fpr'], 5, floor)}",
+        f"advantage at most {digits(found['advantage'], 5, ceil)}",
+        f"mu between {digits(low, 5, floor)} and {high}",
+    ]
+    return "\n".join(lines)
+
+
 def main(arguments=None):
     """Answer one question; exit code 2 for bad input. Without a question, examples."""
     if hasattr(sys.stdout, "reconfigure"):
@@ -198,10 +224,11 @@ def main(arguments=None):
     try:
         if query["question"] == "prove":
             return write(proof(query).text().rstrip())
-        answer = answers(query)
+        ask, say = (risk, report_risk) if query["question"] == "risk" else (answers, report)
+        answer = ask(query)
     except (ValueError, ImportError) as error:
         parser.error(" ".join(str(error).split()))
-    return write(json.dumps(answer, indent=1, allow_nan=False) if as_json else report(answer))
+    return write(json.dumps(answer, indent=1, allow_nan=False) if as_json else say(answer))
 
 
 def checked_file(arguments):

@@ -28,10 +28,11 @@ from .runs import MECHANISMS, Part, epsilon_interval, total
 from .targets import calibrate_part, field_of, name_of, shown_answer
 from .theorems import table
 from .typed import Typed, number
-from .wording import as_typed, call, digits, replaced, warnings
+from .wording import as_typed, call, digits, found_at, replaced, warnings
 
 QUESTIONS = ("epsilon", "delta", "noise", "steps", "rate")
 SHARP = 1e-6  # above this relative width an answer is an upper end and not the number
+FPR = 0.01  # the false positive rate of an attack that an answer speaks of
 AT_THE_ENDS = {  # of the range of delta: why nothing is calibrated there
     0: "at 0 Gaussian noise has no finite epsilon",
     1: "at 1 every mechanism meets the target",
@@ -46,9 +47,7 @@ def answer(query):
     epsilon, delta, warnings, call. ValueError names what is wrong.
     """
     question = choice("question", query.get("question", "epsilon"), QUESTIONS)
-    people = query.get("rows")
-    people = None if people is None else count("rows", number("rows", people))
-    given = [_with_rate(part, people) for part in _parts(query)]
+    given, people = _given(query)
     parts = [_part(part, question, first=n == 0) for n, part in enumerate(given)]
     epsilon, delta = _target(query, question, parts)
     if question in ("noise", "steps", "rate"):
@@ -86,7 +85,7 @@ def rows(query):
     The first row is called exact only where its interval is sharp. With "epsilon", which is known
     to hold at this delta, it is not above this.
     """
-    parts = [_part(given, "epsilon", first=False) for given in _parts(query)]
+    parts = _known(query)
     theorems, known = table(parts, query["delta"]), query.get("epsilon")
     if known is not None and theorems[0]["epsilon"] is not None:
         theorems[0]["epsilon"] = min(theorems[0]["epsilon"], known)
@@ -98,7 +97,7 @@ def rows(query):
 def proof(query):
     """A proof for {"parts": ..., "delta": ...}, of "epsilon" or else of the least one and a
     billionth of it more."""
-    run = total([_part(given, "epsilon", first=False) for given in _parts(query)])
+    run = total(_known(query))
     delta = float(open_probability("delta", scalar("delta", query.get("delta"))))
     epsilon = query.get("epsilon")
     epsilon = run.epsilon(delta) * (1 + 1e-9) if epsilon is None else float(epsilon)
@@ -113,20 +112,46 @@ def _is_sharp(low, high):
 def substitution(query):
     """A sentence on {"parts": ..., "epsilon": ..., "delta": ...}: what if a person is replaced? It
     is empty where that is not computed."""
-    parts = [_part(given, "epsilon", first=False) for given in _parts(query)]
-    return replaced(parts, query["epsilon"] or 0.0, query["delta"])
+    return replaced(_known(query), query["epsilon"] or 0.0, query["delta"])
+
+
+def attack(query):
+    """A sentence on {"parts": ...}: what the best attack finds at 1 % false alarms."""
+    return found_at(FPR, total(_known(query)).tpr(FPR))
+
+
+def risk(query):
+    """What attacks on {"parts": ...} find, of which "fpr" (1 % unless said) are false alarms.
+
+    Keys: parts, fpr, tpr and advantage (upper bounds), mu (an enclosure; its high is None where no
+    finite one is known), shown.
+    """
+    parts = _known(query)
+    fpr = number("fpr", query.get("fpr", FPR))
+    run, fpr = total(parts), probability("fpr", scalar("fpr", fpr))
+    tpr, (low, high) = run.tpr(fpr), run.mu()
+    return {
+        "question": "risk",
+        "parts": [_as_query(part) for part in parts],
+        "fpr": float(fpr),
+        "tpr": tpr,
+        "advantage": run.advantage(),
+        "mu": [low, _number(high)],
+        "shown": found_at(fpr, tpr),
+    }
 
 
 def answers(query):
-    """The answer, and under "rows" what every theorem says of the same run."""
+    """The answer, what attacks on the run find, and under "rows" what every theorem says of it."""
     exact = answer(query)
     more = [text for text in [substitution(exact)] if text]
-    return {**exact, "rows": rows(exact), "warnings": exact["warnings"] + more}
+    found = {"rows": rows(exact), "attack": attack(exact)}
+    return {**exact, **found, "warnings": exact["warnings"] + more}
 
 
 def curve(query):
     """{delta, exact, renyi}: epsilon of the run against delta, exactly and by Renyi moments."""
-    run = total([_part(given, "epsilon", first=False) for given in _parts(query)])
+    run = total(_known(query))
     exact, spent = run.epsilon(DELTAS), run.renyi(ORDERS)
     at_orders = rdp_to_dp_improved(ORDERS[:, None], np.minimum(spent, 1e300)[:, None], DELTAS)
     bound = np.min(at_orders, axis=0)
@@ -142,6 +167,18 @@ def _parts(query):
     if not isinstance(parts, (list, tuple)) or not parts:
         raise ValueError(f"parts must be a list of mechanisms, got {parts!r}")
     return parts
+
+
+def _given(query):
+    """The parts of a query with rate and steps, and how many people there are, or None."""
+    people = query.get("rows")
+    people = None if people is None else count("rows", number("rows", people))
+    return [_with_rate(part, people) for part in _parts(query)], people
+
+
+def _known(query):
+    """The parts of a query that asks for none of their numbers."""
+    return [_part(given, "epsilon", first=False) for given in _given(query)[0]]
 
 
 def _with_rate(given, people):

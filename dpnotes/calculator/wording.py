@@ -101,6 +101,15 @@ def replaced(parts, epsilon, delta):
     )
 
 
+def found_at(fpr, tpr):
+    """A sentence: what the best attack finds, rounded up (X-attack-rates)."""
+    alarms, found = digits(100 * fpr, 3, floor), digits(min(100 * tpr, 100), 4, ceil)
+    return (
+        f"At {alarms} % false alarms, no attack finds more than {found} % of those who are in the"
+        " data."
+    )
+
+
 def call(question, parts, epsilon, delta):
     """The lines of Python that give the answer; for calibration, those that find it."""
     lines, names = ["import dpnotes as dp", ""], []

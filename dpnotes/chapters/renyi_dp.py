@@ -8,14 +8,14 @@ of mechanisms and of their compositions, at real orders: ``PrivacyLoss.renyi``. 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import overload
 
 import numpy as np
 
 from ..numerics import exp_excess, log1p, log_binomial, logsumexp, optimize
 from ..checks import (
-    Array, ArrayLike, Nonnegative, NonnegativeNumber, OpenProbability, OpenProbabilityNumber,
-    OrderAboveOne, OrderAboveOneNumber, ProbabilityNumber, checked,
+    Array, ArrayLike, Nonnegative, OpenProbability, OrderAboveOne, ProbabilityNumber, checked,
 )  # fmt: skip
 
 ORDERS = 1 + np.geomspace(0.02, 2000.0, 80)  # among which the best one is looked for
@@ -83,10 +83,14 @@ def rdp_to_dp_improved(
     return np.maximum(rdp + excess, 0.0)
 
 
+@overload
+def rdp_to_dp_optimal(alpha: float, rdp: float, delta: float) -> float: ...
+@overload
+def rdp_to_dp_optimal(alpha: ArrayLike, rdp: ArrayLike, delta: ArrayLike) -> Array: ...
 @checked
 def rdp_to_dp_optimal(
-    alpha: OrderAboveOneNumber, rdp: NonnegativeNumber, delta: OpenProbabilityNumber
-) -> float:
+    alpha: OrderAboveOne, rdp: Nonnegative, delta: OpenProbability
+) -> float | Array:
     """Least epsilon that D_alpha(P||Q) <= rdp implies at `delta` (Asoodeh et al. 2021).
 
     Only two-point laws matter: the largest ln((p-delta)/q) over (p, q) with
@@ -95,6 +99,11 @@ def rdp_to_dp_optimal(
     >>> round(dp.rdp_to_dp_optimal(alpha=20.0, rdp=0.3, delta=1e-6), 4)
     0.818
     """
+    return _optimal(alpha, rdp, delta)
+
+
+@partial(np.vectorize, otypes=[float])
+def _optimal(alpha, rdp, delta):
     if rdp == 0:
         return 0.0
     best, logit = rdp + log1p(-delta), np.linspace(-745.0, 40.0, 158)  # of p = 1; and of others
@@ -147,14 +156,22 @@ def zcdp_to_dp(rho: Nonnegative, delta: OpenProbability) -> float | Array:
     return rho + 2 * np.sqrt(-rho * np.log(delta))
 
 
+@overload
+def zcdp_to_dp_improved(rho: float, delta: float) -> float: ...
+@overload
+def zcdp_to_dp_improved(rho: ArrayLike, delta: ArrayLike) -> Array: ...
 @checked
-def zcdp_to_dp_improved(rho: NonnegativeNumber, delta: OpenProbabilityNumber) -> float:
-    """epsilon from rho-zCDP at the best order of `rdp_to_dp_improved`; scalars.
+def zcdp_to_dp_improved(rho: Nonnegative, delta: OpenProbability) -> float | Array:
+    """epsilon from rho-zCDP at the best order of `rdp_to_dp_improved`.
 
     >>> round(dp.zcdp_to_dp_improved(rho=0.1, delta=1e-6), 4)
     2.1419
     """
+    return _at_best_order(rho, delta)
 
+
+@partial(np.vectorize, otypes=[float])
+def _at_best_order(rho, delta):
     def at(log_order):
         alpha = 1 + np.exp(log_order)
         return rdp_to_dp_improved(alpha, rho * alpha, delta)

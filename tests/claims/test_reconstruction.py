@@ -244,6 +244,17 @@ def test_no_attack_finds_more_than_the_limit(limit, rng):
             equal(posterior, limit(epsilon, guess))
 
 
+def test_the_price_holds_with_a_delta(rng):
+    """The best guess of a fair bit from two laws, and two laws that attain its bound."""
+    for _ in range(600):
+        p, q = rng.dirichlet(np.full(5, 0.5), size=2)
+        a = np.exp(rng.uniform(0, 2))
+        delta = max(np.maximum(p - a * q, 0).sum(), np.maximum(q - a * p, 0).sum())
+        at_most(np.maximum(p, q).sum() / 2, (a + delta) / (1 + a))
+    p = np.array([delta, (1 - delta) * a / (1 + a), (1 - delta) / (1 + a), 0.0])
+    equal(np.maximum(p, p[::-1]).sum() / 2, (a + delta) / (1 + a))
+
+
 def max_of(joint, bits):
     """The chance of the best guess of one bit from the output."""
     return np.maximum(joint[bits == 1].sum(0), joint[bits == 0].sum(0)).sum()

@@ -65,6 +65,44 @@ def test_the_command_line_equals_the_library(capsys):
     assert text.startswith(f"delta is at most {high} "), "its interval is 5e-6 wide"
 
 
+def test_risk_says_what_the_library_says(capsys):
+    line = "--sigma 1.1 --rate 0.00427 --steps 14100"
+    run = dp.subsample(dp.gaussian(1.1), 0.00427).compose(14100)
+    told = json.loads(said(capsys, f"risk {line} --fpr 0.1% --json"))
+    assert (told["fpr"], told["tpr"]) == (0.001, run.tpr(0.001))
+    assert (told["advantage"], told["mu"]) == (run.advantage(), list(run.mu()))
+    text = said(capsys, f"risk {line}")
+    percent = wording.digits(100 * run.tpr(0.01), 4, np.ceil)
+    sentence = f"At 1 % false alarms, no attack finds more than {percent} % of those who are in"
+    assert text.startswith(sentence) and f"{percent} %" in said(
+        capsys, f"epsilon {line} --delta 1e-5"
+    )
+    names = ("TPR at most", "advantage at most", "mu between .* and")
+    shown = [float(re.search(rf"{name} ([\d.]+)", text)[1]) for name in names]
+    bounds = np.array([run.tpr(0.01), run.advantage(), run.mu()[1]])
+    assert (bounds <= shown).all() and (shown <= bounds * (1 + 1e-4)).all()
+    assert "infinite" in said(capsys, "risk --response 700")
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_what_attacks_find_is_never_said_too_small(name):
+    tpr = asked(RUNS[name])["attack"].split("more than ")[1].split(" %")[0]
+    found = questions.risk({"parts": RUNS[name]})
+    assert found["tpr"] <= float(tpr) / 100 <= found["tpr"] * (1 + 1e-3)
+    for fpr in (0.0, 1e-7, 0.0123456, 1.0):
+        found = questions.risk({"parts": RUNS[name], "fpr": fpr})
+        alarms, percent = re.findall(r"([\d.e-]+) %", found["shown"])
+        assert float(alarms) <= 100 * fpr * (1 + 2e-15)
+        assert 100 >= float(percent) >= 100 * found["tpr"] * (1 - 2e-15)
+
+
+def test_batches_are_what_is_proved_too(capsys):
+    """A proof of one step on all of the data was written, whatever batch and epochs were."""
+    proved = said(capsys, "prove --sigma 4 --rows 600 --batch 6 --epochs 2 --delta 1e-5")
+    (step,) = json.loads(proved)["steps"]
+    assert (step["rate"], step["times"]) == ("0.01", 200)
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_bounds_are_above_the_exact_number_and_rounded_up(name):
     answer = asked(RUNS[name], delta=1e-6)
@@ -347,6 +385,12 @@ BAD = [
     ("epsilon --sigma 1 --batch 5 --rate 0.1 --rows 9 --delta 1e-5", "together with rate"),
     ("epsilon --sigma 1 --epochs 5 --rows 9 --delta 1e-5", "epochs"),
     ("rate --sigma 1 --batch 5 --epsilon 1 --delta 1e-5", "--batch: rate is what is asked"),
+    ("risk --sigma 1 --fpr 1.5", "fpr must be a number in [0, 1], got 1.5"),
+    ("risk --sigma 1 --fpr x", "--fpr"),
+    ("risk --sigma 1 --delta 1e-5", "--delta: risk does not depend on it"),
+    ("risk --sigma 1 --epsilon 1", "--epsilon: risk does not depend on it"),
+    ("epsilon --sigma 1 --delta 1e-5 --fpr .1", "--fpr: epsilon does not depend on it"),
+    ("prove --sigma 1 --batch 5 --delta 1e-5", "rows must be given where batch is"),
     ("nonsense --sigma 1", "question"),
     ("epsilon --sig 1 --delta 1e-5", "--sig"),
 ]
@@ -389,7 +433,7 @@ def test_help_teaches(capsys):
     assert stopped.value.code == 0
     examples = [line.split("-m dpnotes ")[1] for line in text.splitlines() if "-m dpnotes " in line]
     examples = [e for e in examples if not e.startswith("[")]
-    assert len(examples) == 9
+    assert len(examples) == 10
     for line in examples[:-1]:
         query, _, _ = command_line.read(line.split())
         assert query["parts"]

@@ -39,6 +39,9 @@ def rng(seed=0):
 PLAN = query_release.weights_plan(100, 3, 5, epsilon=1.0)
 ONCE, FRESH = query_release.sparse_rounds(1.0), SparseVector(1.0, 2.5, 9.0, 2)
 SQUARE = [[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]]
+NAMES = dp.finite([0.9, 0.1, 0.0], [0.9, 0.0, 0.1])  # somebody, with probability 0.1
+LEAKS = dp.gaussian(1.0) + NAMES
+TWO = [0.3, 2.0], [[1e-6], [1e-2]]  # arrays of rdp or rho, and of delta
 VALUES = [  # a call, and what it gives
     (lambda: approximate_dp.conditioning_events([0.5, 0.5], [0.5, 0.5], 0.0, 0.3)[0], [0.35, 0.35]),
     (lambda: composition.answerable_queries(100.0, 1.0, 1e-6, each=lambda e, k, d: e / k), 17),
@@ -54,6 +57,18 @@ VALUES = [  # a call, and what it gives
     (lambda: dp.rdp_to_dp_improved(2.0, 0.0, 0.9), 0.0),
     (lambda: dp.rdp_to_dp_optimal(2.0, [0.0, 0.01][1], 0.9), 0.0),
     (lambda: dp.rdp_to_dp_optimal(2.0, 0.0, 1e-6), 0.0),
+    (lambda: dp.rdp_to_dp_optimal([9.0, 2.0], *TWO),
+     [[dp.rdp_to_dp_optimal(a, r, d) for a, r in zip([9.0, 2.0], TWO[0], strict=True)]
+      for (d,) in TWO[1]]),
+    (lambda: dp.zcdp_to_dp_improved(*TWO),
+     [[dp.zcdp_to_dp_improved(r, d) for r in TWO[0]] for (d,) in TWO[1]]),
+    (lambda: dp.gaussian(1.0).delta(INF), 0.0),
+    (lambda: dp.PrivacyLoss().delta([INF, 0.0]), [0.0, 0.0]),
+    (lambda: dp.finite([1.0, 0.0], [0.0, 1.0]).delta([0.0, INF]), [1.0, 1.0]),
+    (lambda: LEAKS.delta([INF, 1e100]), [0.1, 0.1]),
+    (lambda: LEAKS.delta(LEAKS.epsilon([0.0, 0.05, 0.2])), [0.1, 0.1, 0.2]),
+    (lambda: LEAKS.compose(2).delta_interval(INF), [0.19, 0.19]),
+    (lambda: dp.subsample(NAMES, 0.5).delta_interval(INF), [0.05, 0.05]),
     (lambda: renyi_dp.sampled_curve([0.5, 0.7], 1.0), [0.5, 0.7]),
     (lambda: renyi_dp.sampled_curve([0.5, 0.7], 0.0), [0.0, 0.0]),
     (lambda: subsampling.minibatch_epsilon(1000.0, 0.1, 1.0, 1e-5), INF),  # and no warning
@@ -170,7 +185,7 @@ REFUSED = [  # a call, and how its error begins
         dict(cells=19), dict(cells=2001))),
     *((lambda q=query, v=value: getattr(dp.gaussian(1.0), q)(v), f"{name} must be")
       for query, name, *values in (
-        ("compose", "k", 0, -1, 1.5), ("delta", "epsilon", np.inf, -0.1, [0.1, -0.1]),
+        ("compose", "k", 0, -1, 1.5), ("delta", "epsilon", -np.inf, -0.1, [0.1, -0.1]),
         ("epsilon", "delta", -0.1, 1.1, [0.1, 2.0]), ("renyi", "alpha", 0.5, -2),
         ("epsilon_interval", "delta", -0.1, 1.1, [0.1, 2.0]), ("tradeoff", "alpha", -0.1, 1.1))
       for value in values),

@@ -52,8 +52,8 @@ def _toeplitz(first, n):
 def tree(n: Steps, arity: FromTwo = 2) -> Array:
     """The sums of a tree over n steps: a row for each block of arity^l steps that is complete.
 
-    Blocks of one step come first, then the next level. Each step is in one block a level, so one
-    contribution moves at most floor(log n/log arity) + 1 rows (X-tree).
+    Blocks of one step come first, then the next level. Each step is in at most one block a level,
+    so one contribution moves at most floor(log n/log arity) + 1 rows (X-tree).
 
     >>> correlated_noise.tree(4).astype(int)
     array([[1, 0, 0, 0],

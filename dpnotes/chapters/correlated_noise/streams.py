@@ -37,8 +37,8 @@ class NoiseStream(Unique):
     Then the noise of the prefix sums is A C^-1 Z (X-factorization). `strategy`: C, or the first
     column of a Toeplitz C with as many `steps` as are said. Z has independent normal entries of
     standard deviation `sigma`; each step's noise has the form `shape`. With b bands a stream holds
-    b noises (rounded up to a multiple of 8) and takes time in proportion to b. For study: floats
-    leak (X-low-bits).
+    b noises (from 8 on rounded up to a multiple of 8) and takes time in proportion to b. For study:
+    floats leak (X-low-bits).
 
     >>> first_column, rng = [1.0, 0.5], np.random.default_rng(1)
     >>> stream = correlated_noise.NoiseStream(first_column, sigma=2.0, steps=9, rng=rng)
