@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 from contextlib import suppress
+from decimal import Decimal
 from fractions import Fraction
 from importlib import import_module
 from math import ceil, floor, frexp, ldexp
@@ -27,7 +28,7 @@ FINE = 20  # the grid that is taken where none is given: steps of 2^-20 of the r
 
 
 def _data(name, value):
-    """Each value as the float nearest to it, whatever the others are; NaN for None."""
+    """Each value as the float nearest to it, whatever the others are; NaN for what is missing."""
     array = as_array(value)
     with suppress(Exception):  # no array, or an object that is no number: its message may show it
         if array.dtype == object:
@@ -39,11 +40,15 @@ def _data(name, value):
 
 
 def _nearest_float(value):
-    """Infinite for a number beyond the floats."""
+    """Infinite for a number beyond the floats; NaN for what is missing."""
     if isinstance(value, (str, bytes, bytearray, complex, np.complexfloating)):
         raise TypeError
+    if value is None or type(value).__name__ == "NAType":  # of pandas
+        return np.nan
+    if isinstance(value, Decimal) and value.is_nan():  # a signalling one has no float
+        return np.nan
     try:
-        return np.nan if value is None else float(value)
+        return float(value)
     except OverflowError:
         return np.inf if value > 0 else -np.inf
 
@@ -78,9 +83,9 @@ def secure_rng() -> np.random.Generator:
 def to_grid(values: Data, *, lower: RealNumber, upper: RealNumber, grid: PositiveNumber) -> Array:
     """Each value as a whole number of grid steps, kept within those of `lower` and `upper`.
 
-    round(value/grid), clipped to round(lower/grid)..round(upper/grid), as an int64 array. NaN and
-    None count as `lower`: a refusal would reveal them. Entry by entry, so one row moves one integer
-    (X-safe-sum).
+    round(value/grid), clipped to round(lower/grid)..round(upper/grid), as an int64 array. NaN, None
+    and pandas.NA count as `lower`: a refusal would reveal them. Entry by entry, so one row moves
+    one integer (X-safe-sum).
 
     >>> dp.to_grid([0.3, 9.0], lower=0.0, upper=1.0, grid=0.25)
     array([1, 4])
@@ -123,7 +128,8 @@ def safe_quantile(
     epsilon-DP if a row is replaced, added or removed (X-private-median): the exponential mechanism
     over the multiples of `grid` from `lower` to `upper`, whose score is minus the rank error. Rows
     are clipped and rounded to them first (`to_grid`); `values` may be empty. Without `grid` it is a
-    power of two, at most 2^-20 of the range and no finer than floats are there.
+    power of two, at most 2^-20 of the range and no finer than floats are there. The promise is
+    about the answer: the time depends on the rows, so let nobody measure it (X-timing).
 
     >>> values, rng = [1, 2, 3, 4, 99], np.random.default_rng(1)
     >>> dp.safe_quantile(values, 0.5, lower=0.0, upper=10.0, grid=0.5, epsilon=9.0, rng=rng)

@@ -22,7 +22,7 @@ KINDS = {  # what a step says beside its kind and how often it is run
     "laplace": {"scale"},
     "finite": {"p", "q"},
 }
-DECIMAL = re.compile(r"\d{1,20}(\.\d{1,30})?(e[+-]?\d{1,3})?")
+DECIMAL = re.compile(r"\d{1,20}(\.\d{1,30})?(e[+-]?\d{1,3})?", re.ASCII)
 MOST_ROUNDS, MOST_BITS, MOST_NODES = 10**12, 20_000, 2_000_000
 FORMAT = "dpnotes proof 1: (epsilon, delta)-DP when a person is added or removed"
 
@@ -60,7 +60,7 @@ class Proof:
         """The proof in a file. A ValueError says what is wrong with it; whether it proves what it
         says is asked by ``dp.check``."""
         try:
-            said = json.loads(text)
+            said = json.loads(text, object_pairs_hook=_said_once)
             good = said["proof"] == FORMAT
             proof = cls(tuple(said["steps"]), said["epsilon"], said["delta"], said["lines"])
             good = good and set(said) == {"proof", "steps", "epsilon", "delta", "lines"}
@@ -78,6 +78,13 @@ class Proof:
         good = good and all(map(_is_decimal, (self.epsilon, self.delta)))
         if not (good and 0 < float(self.delta) < 1 and _are_lines(self.lines)):
             raise refusal("proof", ..., "one that dpnotes wrote: a part of it is no number")
+
+
+def _said_once(pairs):
+    """A part of a file; not if it says one thing twice, as readers may take the first."""
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError
+    return dict(pairs)
 
 
 def _is_decimal(word):

@@ -20,7 +20,7 @@ from dpnotes.calculator.runs import MECHANISMS
 
 HERE = Path(__file__).resolve().parent
 SCRIPTS = "../sliders/draw.js numbers.js chart.js answer.js form.js calculator.js".split()
-SECTIONS = ("rows", "curve", "substitution")  # what is shown of a run, as in answer.js
+SECTIONS = ("attack", "rows", "curve", "substitution")  # what is shown of a run, as in answer.js
 USUAL = {  # an address of the form, as the form writes it: what people call this run
     "?question=epsilon&mechanism=gaussian&noise=1.1&rate=256/60000&steps=14100&delta=1e-5":
         "a network trained for sixty epochs on 60,000 images",
@@ -84,7 +84,7 @@ def filled(form, answer):
     remarks = "".join(
         f"<li>{html.escape(text)}</li>" for text in [*answer["warnings"], answer["substitution"]]
     )
-    for name in ("shown", "shown_low", "shown_high", "call"):
+    for name in ("shown", "shown_low", "shown_high", "attack", "call"):
         form = form.replace(f"<!--{name}-->", html.escape(answer[name]))
     return form.replace("<!--remarks-->", remarks)
 

@@ -38,6 +38,10 @@ globalThis.dpnAnswer = (() => {
     box.dataset.state = "answer";
   }
 
+  function attack(_found, text) {
+    find("attack").textContent = text;
+  }
+
   function remark(_found, text) {
     if (text) find("remarks").append(element("li", { textContent: text }));
   }
@@ -80,6 +84,7 @@ globalThis.dpnAnswer = (() => {
   }
 
   const SECTIONS = [
+    ["attack", attack],
     ["rows", theorems],
     ["curve", curve],
     ["substitution", remark],

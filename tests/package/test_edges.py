@@ -2,10 +2,12 @@
 the value that is right there; and parts of algorithms, step by step."""
 
 from dataclasses import astuple, replace
+from decimal import Decimal
 from fractions import Fraction
 
 import mpmath
 import numpy as np
+import pandas as pd
 import pytest
 
 import dpnotes as dp
@@ -77,6 +79,8 @@ VALUES = [  # a call, and what it gives
      [True] * 3),
     (lambda: dp.to_grid([10**400, None, 0.5], lower=-1.0, upper=1.0, grid=0.5), [2, -2, 1]),
     (lambda: dp.to_grid([0.2, None, 0.5], lower=-1.0, upper=1.0, grid=0.5), [0, -2, 1]),
+    (lambda: dp.to_grid([0.2, pd.NA, True], lower=-1.0, upper=1.0, grid=0.5), [0, -2, 2]),
+    (lambda: dp.to_grid([0.2, Decimal("sNaN")], lower=-1.0, upper=1.0, grid=0.5), [0, -2]),
     (lambda: astuple(ONCE)[:4], (2.0, 4.0, 2.0, 1)),
     (lambda: query_release.sparse_log_law(ONCE, [1.0, 2.0], [1, 1]), -INF),  # it had stopped
     (lambda: query_release.sparse_log_law(ONCE, [1.0, 2.0], [0, np.nan]), -INF),  # it had not

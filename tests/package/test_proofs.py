@@ -146,6 +146,7 @@ CHANGES = {
     "negative epsilon": lambda said: said.update(epsilon="-1"),
     "no decimal": lambda said: said.update(epsilon="nan"),
     "a number": lambda said: said.update(epsilon=0.95),
+    "other digits": lambda said: said.update(epsilon="\u0663"),
     "a word more": lambda said: said["steps"][0].update(sensitivity="0.5"),
     "half a round": lambda said: said["steps"][0].update(times=0.5),
     "no rounds": lambda said: said["steps"][0].update(times=0),
@@ -167,6 +168,13 @@ def test_a_file_that_was_changed_is_refused(name):
     CHANGES[name](said)
     with pytest.raises(ValueError):
         dp.check(dp.Proof.read(json.dumps(said)))
+
+
+def test_a_file_that_says_one_thing_twice_is_refused():
+    text = dp.prove(dp.gaussian(4.0), epsilon=1.1, delta=1e-6).text()
+    assert dp.check(dp.Proof.read(text)) < 1e-6
+    with pytest.raises(ValueError, match="a proof that dpnotes wrote"):
+        dp.Proof.read(text.replace("{", '{"epsilon": "0.1", ', 1))
 
 
 @pytest.mark.parametrize(

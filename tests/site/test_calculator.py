@@ -5,6 +5,7 @@ that it gives the same answers is checked in test_run.py, where it has started. 
 """
 
 import json
+import re
 import sys
 from urllib.parse import parse_qs, urlsplit
 
@@ -12,8 +13,9 @@ import pytest
 from test_homework import STAND_IN
 from test_site import SOME_LOOKS, Watched, lighten, look, sticking_out, violations
 
-from calculator import USUAL, query_of
+from calculator import USUAL, known_answer, query_of
 from dpnotes import calculator
+from dpnotes.calculator import command_line
 from machine import FOR_PYTHON, ROOT, module_at, need_python_in_pages
 from typed_numbers import COMMAS, NO_NUMBERS, TYPED
 
@@ -249,6 +251,7 @@ def check_details(tab, asked):
     kind = "an approximation, no bound"
     seen = {line.split("\t")[0].removesuffix(kind): line.split("\t")[1] for line in cells}
     assert {name: text.strip() for name, text in seen.items()} == said
+    assert tab.locator(".calculator-attack").inner_text() == found["attack"]
     label = tab.locator(".calculator-curve > svg").get_attribute("aria-label")
     assert label.startswith("ε against δ. exact: from ")
 
@@ -348,3 +351,25 @@ def test_without_javascript_the_page_says_what_to_do(browser, address):
         assert "python -m dpnotes" in tab.locator(".calculator-off").inner_text()
         assert "ε = 2.38512" in tab.locator(".calculator-usual").inner_text()
         assert tab.locator(".calculator form").is_hidden()
+
+
+def test_first_page_calculator_command_and_package_say_one_number(capsys, monkeypatch):
+    """What the best attack on the first page's run finds at 1 % false alarms."""
+
+    def said(line):
+        command_line.main(line.split())
+        return capsys.readouterr().out
+
+    glued, page = {}, (ROOT / "chapters" / "intro.md").read_text(encoding="utf8")
+    monkeypatch.setattr("dpnotes.plotting.glue", glued.__setitem__)
+    for cell in re.findall(r"^```\{code-cell\}.*?\n(.*?)^```$", page, re.M | re.S):
+        exec(cell, glued)
+    run = glued["training"]
+    assert "{glue:text}`intro-found` % of those" in page
+    line = "--sigma 1.1 --rate 256/60000 --steps 14100"
+    told = json.loads(said(f"risk {line} --json"))
+    assert told["tpr"] == run.tpr(0.01) == pytest.approx(0.040271, abs=1e-6)
+    percent = f"more than {glued['intro-found']} %"
+    assert percent in told["shown"] and percent in said(f"epsilon {line} --delta 1e-5")
+    first_on_the_form = next(iter(USUAL))
+    assert percent in known_answer(first_on_the_form)["attack"]
