@@ -55,7 +55,7 @@ def calibrate(
     of a rate (``lambda r: subsample(gaussian(1.0), r).compose(1000)``). It is a whole number, an
     int, if the family refuses fractions (``lambda k: gaussian(9.0).compose(k)``; at delta = 0 ten
     steps of 0.1 meet epsilon = 1, as if sums had no round-off). If no x just meets the
-    target, a ValueError says how far the search went, and what the family refused there.
+    target, a ValueError says what the last x costs, and why the family has none beyond it.
 
     >>> round(dp.calibrate(lambda s: dp.gaussian(sigma=s), epsilon=1.0, delta=1e-6), 4)
     4.2247
@@ -190,13 +190,19 @@ def _bracket(search, excess, t, step):
 
 
 def _none_just_meets(search, end):
-    """The error, with what the family says beyond the end of its numbers."""
-    way = 1 if search.met(end)[0] > 0 else -1
-    words = f"as far as x = {search.place(end):.7g} it is {'not met' if way > 0 else 'met'}"
+    """The error, with what the last number costs and why the family has none beyond it."""
+    x, met = search.place(end), search.met(end)[0] <= 0
+    alone = search.whole and x == 1  # one step, and no less
+    which = "x = 1 alone" if alone else f"x = {x:.7g}, the last one,"
+    cost, most = search.interval(x)[1], search.target.most
+    side = "not more" if met else "more"
+    words = f"{which} has {search.target.name} = {cost:.4g}, {side} than {most:.4g}"
+    beyond = end + (-1 if met else 1) * (log(2) if search.whole else 2 * END)
     try:
-        search.member(search.place(end + way * (log(2) if search.whole else 2 * END)))
-    except _Refused as refused:
-        words += f", and beyond that family refuses: {refused}"
+        if not alone:
+            search.member(search.place(beyond))
+    except _Refused as refused:  # without the number that the search happened to try
+        words += f" ({str(refused).split(', got')[0]})"
     error = ValueError(f"family must have an x that just meets the target: {words}")
-    vars(error)["end"] = search.place(end)
+    vars(error)["end"] = x
     return error

@@ -26,6 +26,7 @@ class Delta:
 
     epsilon: float
     most: float
+    name: ClassVar[str] = "delta"
     adds: ClassVar[bool] = False
 
     def bound(self, run: PrivacyLoss) -> tuple[float, float]:
@@ -40,6 +41,7 @@ class LargestLoss:
     """The largest loss, which is the sum of those of the steps: delta(most) = 0."""
 
     most: float
+    name: ClassVar[str] = "epsilon"
     adds: ClassVar[bool] = True
 
     @property
@@ -59,6 +61,7 @@ class TruePositives:
 
     fpr: float
     most: float
+    name: ClassVar[str] = "tpr"
     adds: ClassVar[bool] = False
 
     @property
@@ -80,6 +83,7 @@ class Mu:
     """The upper end of mu() <= most."""
 
     most: float
+    name: ClassVar[str] = "mu"
     adds: ClassVar[bool] = False
 
     @property

@@ -205,7 +205,7 @@ REFUSED = [  # a call, and how its error begins
     *((lambda f=f: dp.calibrate(f, 1.0, 1e-5), "family must be a function that returns")
       for f in (lambda s: s, lambda s: None)),
     *((lambda d=d: dp.calibrate(lambda s: dp.finite([d, 1 - d], [0.0, 1.0]), 1.0, 0.5),
-       "family must have an x that just meets the target: as far as") for d in (0.3, 0.9)),
+       "family must have an x that just meets the target: x = ") for d in (0.3, 0.9)),
     (lambda: dp.discrete_gaussian(0.1), "sigma must"),
     (lambda: dp.discrete_gaussian(1.0, 1.5), "sensitivity must"),
     (lambda: dp.discrete_gaussian(1.0, 5), "sigma / sensitivity must"),
