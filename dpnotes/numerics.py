@@ -116,3 +116,12 @@ cho_factor, cho_solve, solve_triangular = _later(
 def log_binomial(n, k):
     """log of the number of subsets of k among n."""
     return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+
+
+def orders_near(values, orders):
+    """Finer orders where `values`, one row for each of `orders`, are least: 16 to each of the two
+    gaps beside the best order of a column, with their ends."""
+    best = np.unique(np.argmin(values, axis=0))
+    gaps = np.intersect1d(np.union1d(best - 1, best), np.arange(orders.size - 1))
+    low, high = orders[gaps] - 1, orders[gaps + 1] - 1
+    return np.unique(np.append(1 + np.geomspace(low, high, 17), orders[best]))

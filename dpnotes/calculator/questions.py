@@ -18,11 +18,12 @@ from math import ceil, floor, isfinite
 
 import numpy as np
 
-from ..chapters.renyi_dp import ORDERS, orders_near, rdp_to_dp_improved
+from ..chapters.renyi_dp import ORDERS, rdp_to_dp_improved
 from ..checks import (
     MOST, below_one, choice, count, nonnegative, open_probability, positive, probability, scalar,
     within,
 )  # fmt: skip
+from ..numerics import orders_near
 from ..proofs import prove
 from .runs import MECHANISMS, Part, epsilon_interval, total
 from .targets import calibrate_part, field_of, name_of, shown_answer
@@ -158,7 +159,7 @@ def curve(query):
         spent = np.minimum(run.renyi(orders), MOST)[:, None]  # it may be infinite
         return rdp_to_dp_improved(orders[:, None], spent, DELTAS)
 
-    bound = np.min(at(orders_near(at(ORDERS))), axis=0)
+    bound = np.min(at(orders_near(at(ORDERS), ORDERS)), axis=0)
     return {
         "delta": DELTAS.tolist(),
         "exact": [_number(e) for e in exact],

@@ -14,10 +14,10 @@ from ..accountant import finite, gaussian
 from ..chapters import composition
 from ..chapters.gaussian import CLASSICAL_LIMIT, sigma_classical
 from ..chapters.renyi_dp import (
-    ORDERS, orders_near, rdp_to_dp, rdp_to_dp_improved, rdp_to_dp_optimal, sampled_curve,
-    zcdp_to_dp,
+    ORDERS, rdp_to_dp, rdp_to_dp_improved, rdp_to_dp_optimal, sampled_curve, zcdp_to_dp,
 )  # fmt: skip
 from ..chapters.subsampling import amplification, minibatch_epsilon, subsampled_dominating_pair
+from ..numerics import orders_near
 from .runs import epsilon_interval, total
 
 WHOLE_ORDERS = np.arange(2, 257)
@@ -81,7 +81,7 @@ class Case:
         spent = self.run.renyi(ORDERS)
         if not np.isfinite(spent).all():
             raise NotApplicable("the loss is infinite with a small probability")
-        near = orders_near(rdp_to_dp_improved(ORDERS, spent, delta))
+        near = orders_near(rdp_to_dp_improved(ORDERS, spent, delta), ORDERS)
         return near, self.run.renyi(near)
 
 

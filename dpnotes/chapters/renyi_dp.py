@@ -21,15 +21,6 @@ from ..checks import (
 ORDERS = 1 + np.geomspace(0.02, 2000.0, 80)  # among which the best one is looked for
 
 
-def orders_near(values: Array) -> Array:
-    """Finer orders where `values`, one row for each of ORDERS, are least: 16 to each of the two
-    gaps beside the best order of a column, with their ends."""
-    best = np.unique(np.argmin(values, axis=0))
-    gaps = np.intersect1d(np.union1d(best - 1, best), np.arange(ORDERS.size - 1))
-    low, high = ORDERS[gaps] - 1, ORDERS[gaps + 1] - 1
-    return np.unique(np.append(1 + np.geomspace(low, high, 17), ORDERS[best]))
-
-
 @checked
 def sampled_curve(curve: Nonnegative, rate: ProbabilityNumber) -> Array:
     """Bounds on the Rényi divergences of a Poisson-sampled step, at whole orders, add/remove.
