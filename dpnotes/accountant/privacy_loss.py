@@ -214,12 +214,14 @@ class PrivacyLoss:
         """The largest true positive rate of any membership attack whose false positive rate is fpr,
         0 <= fpr <= 1: 1 - ``tradeoff(fpr)``, rounded up, in the worse of the two directions.
 
-        An upper bound, right to about 1e-13, and to more digits where it is small (X-attack-rates).
+        An upper bound, as a rule right to about 1e-13, and to more digits where it is small; never
+        more than fpr + ``advantage()`` (X-attack-rates).
 
         >>> round(dp.gaussian(sigma=2.0).tpr(fpr=0.01), 4)
         0.0339
         """
-        return np.max(self._both_ways(most_power, fpr), axis=0)
+        most = np.max(self._both_ways(most_power, fpr), axis=0)
+        return np.minimum(most, np.nextafter(fpr + self.advantage(), 2.0))
 
     def advantage(self) -> float:
         """The largest TPR - FPR of any membership attack, ``delta(0)``: also the total variation

@@ -171,3 +171,10 @@ def test_the_same_question_gives_the_same_digits():
     before = run.tpr(0.01), run.mu()
     run.delta([0.1, 3.0]), run.mu(1e-5), run.tpr([0.5, 0.9])
     assert (run.tpr(0.01), run.mu()) == before
+
+
+def test_no_rate_is_above_that_of_the_false_alarms_and_the_advantage():
+    far = dp.subsample(dp.gaussian(0.0395), 0.000531).compose(656)
+    for run in (far, dp.gaussian(1.0), dp.laplace(0.5).compose(3)):
+        assert run.tpr(0.000147) <= 0.000147 * (1 + 1e-12) + run.advantage()
+    assert far.tpr(0.000147) < 0.2945
