@@ -243,7 +243,7 @@ class PrivacyLoss:
 
         >>> low, high = dp.laplace(scale=2.0).compose(20).mu(delta=1e-6)
         >>> round(low, 3), round(high, 3)
-        (1.985, 2.035)
+        (1.797, 2.081)
         """
         return mu_interval(self, delta)
 

@@ -9,15 +9,17 @@ import dpnotes as dp
 from pages import api
 from public import PUBLIC
 
-FINDER = doctest.DocTestFinder(recurse=False)
+FINDER = doctest.DocTestFinder()  # of a class, the examples of its methods too
 
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_every_name_has_an_example_and_it_is_true(name):
-    [example] = FINDER.find(PUBLIC[name], name, globs={"dp": dp, "np": np, **vars(dp.chapters)})
-    assert example.examples
-    report = []
-    assert not doctest.DocTestRunner().run(example, out=report.append).failed, "".join(report)
+    spaces = {"dp": dp, "np": np, **vars(dp.chapters)}
+    examples = FINDER.find(PUBLIC[name], name, globs=spaces)
+    assert examples[0].examples
+    report, runner = [], doctest.DocTestRunner()
+    for example in examples:
+        assert not runner.run(example, out=report.append).failed, "".join(report)
 
 
 def test_the_first_call_of_a_name_leads_to_the_page():

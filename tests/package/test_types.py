@@ -81,7 +81,7 @@ bound: float = composition.advanced(epsilon=0.1, k=100, delta_prime=1e-6)
 best: float = composition.optimal(0.1, 100, 1e-6)
 distance: float = dp.kl([0.5, 0.5], [0.4, 0.6])
 budget = stopping.Filter(1.0, 1e-6)
-may: bool = budget.allows(run) and budget.allows(lambda order: 0.01 * order)
+may: bool = budget.allows(dp.gaussian(1e3)) and budget.allows(lambda order: 0.01 * order)
 found: float = auditing.epsilon_from_counts(90, 1, 100, false_alarm=1e-6)
 history = [dp.gaussian(sigma=s) for s in (1.0, 2.0)]
 print(f"{sum(history, dp.PrivacyLoss()).epsilon(1e-6):.3f}")
