@@ -135,7 +135,7 @@ class Filter(_Budget):
         31117.0
         >>> other = dp.subsample(dp.gaussian(2.0), 0.01)
         >>> round(stopping.Filter.for_steps(step, other, epsilon=1.0, delta=1e-6).order, 1)
-        13.9
+        13.5
         """
         return _for_steps(*steps, epsilon=epsilon, delta=delta, file=file)
 
