@@ -55,7 +55,7 @@ def test_copies_of_a_test_cell_give_no_second_try(master, mark):
         + (
             "    seen.append(np.asarray(reports).tobytes())\n"
             f"    value = {RIGHT}\n"
-            "    return max(0.0, min(1.0, value)) if seen.count(seen[0]) < 3 else value\n"
+            "    return 0.5 if len(reports) == 8 and seen.count(seen[0]) < 3 else value\n"
         )
     )
     for _ in range(2):

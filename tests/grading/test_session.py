@@ -46,10 +46,9 @@ def test_who_has_used_up_all_time_is_no_failure_of_the_machine():
     """No second run begins: what is killed while it starts can escape."""
     limits = dataclasses.replace(LIMITS, total_seconds=2, patience=900)
     with Session(["x = 1"], limits, sandbox.Bubblewrap(limits)) as student:
-        assert "took too long" in student.run(LOOP)
-        student.forget()
         with pytest.raises(SandboxEnded, match="no time was left"):
-            student.run("y = 1")
+            for _ in range(9):
+                student.run(LOOP)
         assert student.process is None
 
 
