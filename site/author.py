@@ -193,10 +193,9 @@ def show(out, page, begin):
         say(*faults[0], more=len(faults) - 1)
 
 
-def watch(out, page, places, tests):
+def watch(out, page, places, seen, tests):
     """Show each save of the page; returns when something else was saved, which begins anew."""
     _, text = tests
-    seen = moments(*places)
     while True:
         time.sleep(SLEEP)
         now = moments(*places)
@@ -230,13 +229,15 @@ def main():
     (out / "html").mkdir(parents=True, exist_ok=True)
     address = serve(out / "html", options.port)
     tests = tests_of(out, page)
-    places = [ROOT / name for name in ("chapters", "dpnotes", "ledger", "site", "_toc.yml")]
+    names = ("chapters", "dpnotes", "ledger", "site", "tests/claims", "_toc.yml", "_config.yml")
+    places = [ROOT / name for name in names]
+    seen = moments(*places)  # what is saved while the first build runs is shown after it
     try:
         show(out, page, first)
         print(f"{address}/chapters/{page}.html shows each save. End: Ctrl-C")
         for run in tests:
             run.start()
-        watch(out, page, [*places, ROOT / "_config.yml", ROOT / "tests" / "claims"], tests)
+        watch(out, page, places, seen, tests)
     except KeyboardInterrupt:
         sys.exit(0)
     finally:

@@ -111,6 +111,7 @@ FILES = {
 }
 
 
+CODE = "\n```{code-cell}\n\n```\n"  # without one a text file is no notebook
 # text alone, in files whose owners are not easily told: student -> file, flags
 WORDS = {
     "renamed": ("renamed/laplace-final (2).ipynb", "renamed file"),
@@ -138,9 +139,9 @@ def write(folder, master):
         file.truncate(6 * 2**30)
     expected["sparse"] = (NONE, ("unreadable notebook",))
     for student, (file, *flags) in WORDS.items():
-        text = f"by {student}"
+        text = f"by {student}\n"
         (folder / file).parent.mkdir(exist_ok=True)
-        (folder / file).write_text(json.dumps(words(text)) if file.endswith("b") else text)
+        (folder / file).write_text(json.dumps(words(text)) if file.endswith("b") else text + CODE)
         expected[student] = (NONE, flags)
     (folder / "nested").joinpath(*"d" * 40).mkdir(parents=True)  # deeper than is searched
     return expected

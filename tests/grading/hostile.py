@@ -193,8 +193,8 @@ cells({
     "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass": "the cell took too long",
     LOOP: CUT,
     # IPython keeps what is printed: on a quick machine memory is full before a second is over
-    "while True:\n    print('endless ' * 1000)": CUT + "|the cell used too much memory",
     "import time\ntime.sleep(10**6)": CUT,
+    "while True:\n    print('endless ' * 1000)": CUT + "|the cell used too much memory",  # the last
 }, NONE, ENDED, name="endless cells", among=ENDLESS)  # fmt: skip
 answers({
     "1a": (EPS + f"    {LOOP}", "took too long"),

@@ -225,7 +225,9 @@ def test_grades_table(run, master):
     assert rows["perfect"]["of"] == "30"
     manual = [q.id for q in master.questions if q.manual]
     assert manual == ["2a", "3c"]
-    assert all(row[q] == "" for row in rows.values() for q in manual)
+    blank = {student for student, row in rows.items() if {row[q] for q in manual} == {"0"}}
+    assert {"untouched", "empty folder"} <= blank and "ada (ada.md)" not in blank
+    assert all(row[q] == "" for s, row in rows.items() if s not in blank for q in manual)
     assert not any(name.startswith("=") for name in rows)
 
 

@@ -62,6 +62,7 @@ def test_clean_page_passes(site):
         ("<p>so \\frac{1}{2}</p>", "unrendered '\\\\frac'"),
         ("<p>as {prf:ref}t-9 says</p>", "unrendered '{prf:ref}'"),
         ('<p><span class="katex-error">x</span></p>', "an error shows in the page"),
+        ("<math><msub><mi>s</mi><mi>min</mi><mo></mo></msub></math>", "error shows in the page"),
         ("<pre>&lt;function f at 0x7f787bac&gt;</pre>", "shows '0x7f787bac'"),
         ('<p id="top">again</p>', "id 'top' occurs 2 times"),
         ('<p><a href="none.html">x</a></p>', "none.html leads nowhere"),

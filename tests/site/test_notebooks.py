@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import nbformat
 import pytest
@@ -48,10 +49,13 @@ def book(tmp_path):
 
 
 def executed(book, capsys, **how):
-    """How many pages were executed in a build of now; are they there afterwards?"""
-    with notebooks.kept(book, book / "kept", **how) as cache:
+    """How many pages were executed in a build of now; are they there afterwards?
+
+    In a thread of its own: the browser of other tests leaves its loop of events in this one.
+    """
+    with notebooks.kept(book, book / "kept", **how) as cache, ThreadPoolExecutor(1) as thread:
         capsys.readouterr()
-        notebooks.execute_pages([book / "page.md"], cache)
+        thread.submit(notebooks.execute_pages, [book / "page.md"], cache).result()
         count = int(capsys.readouterr().out.split()[0])
         text = written_out((book / "page.md").read_text())
         there = notebooks.has_result(cache, notebooks.read_myst_markdown_notebook(text))

@@ -86,7 +86,8 @@ def called(tree):
     for node in ast.walk(tree):
         module = getattr(node, "module", None) or ""
         if isinstance(node, ast.ImportFrom) and module.split(".")[0] == "dpnotes":
-            owners |= {each.name for each in node.names} - {"plotting"}  # it has its own tests
+            names = {each.asname or each.name for each in node.names}
+            owners |= names - {"plotting"}  # it has its own tests
             if module != "dpnotes.plotting":
                 yield from (each.name for each in node.names)
     for node in ast.walk(tree):

@@ -147,8 +147,6 @@ def test_comparison_sees_printed_digits(one, two, same):
 def reader(browser, server):
     """A reader on the first page, before anything was asked for."""
     watched = WithWorker(browser, server.address)
-    watched.requests = []
-    watched.context.on("request", lambda request: watched.requests.append(request.url))
     yield watched
     watched.context.close()
 
@@ -195,12 +193,15 @@ def first(reader):
     return reader.tab
 
 
-def test_nothing_is_loaded_until_asked(reader):
-    tab = reader.open(FIRST)
-    tab.wait_for_load_state("networkidle")
-    assert bar(tab, 1).is_visible()
-    assert not [url for url in reader.requests if "python.js" in url or "pyodide" in url]
-    assert reader.faults == []
+def test_nothing_is_loaded_until_asked(browser, server):
+    with WithWorker(browser, server.address) as other:
+        requests = []
+        other.context.on("request", lambda request: requests.append(request.url))
+        tab = other.open(FIRST)
+        tab.wait_for_load_state("networkidle")
+        assert bar(tab, 1).is_visible()
+        assert not [url for url in requests if "python.js" in url or "pyodide" in url]
+        assert other.faults == []
 
 
 def test_idle_buttons_take_hardly_any_room(browser, server):
@@ -235,26 +236,30 @@ def test_two_tabs_of_a_page_show_the_same_edits(browser, server):
         assert "epsilon" in tabs[1].get_by_label("Code of cell 2").input_value()
 
 
-def test_running_a_cell_runs_those_above_it(first):
-    tab = first
-    tab.evaluate("navigator.serviceWorker.ready.then(() => 1)")
-    press(tab, 2, "run")
-    tab.locator('.run-panel [data-do="stop"]').wait_for()
-    settled(tab, 2, "done")
-    shown = tab.locator(".cell:has(.run-bar)").nth(1).locator(".cell_output pre").all_inner_texts()
-    assert len(shown) == 2 and differs(*shown) is None
-    assert output(tab, 1).count() == 0, "what ran on the way is not shown"
+def test_running_a_cell_runs_those_above_it(browser, server):
+    with WithWorker(browser, server.address) as other:
+        tab = other.open(FIRST)
+        tab.evaluate("navigator.serviceWorker.ready.then(() => 1)")
+        press(tab, 2, "run")
+        tab.locator('.run-panel [data-do="stop"]').wait_for()
+        settled(tab, 2, "done")
+        cell = tab.locator(".cell:has(.run-bar)").nth(1)
+        shown = cell.locator(".cell_output pre").all_inner_texts()
+        assert len(shown) == 2 and differs(*shown) is None
+        assert output(tab, 1).count() == 0, "what ran on the way is not shown"
 
 
-def test_a_figure_is_drawn_again(first):
-    press(first, 1, "run")
-    settled(first, 1, "done")
-    figures = first.locator(".cell:has(.run-bar)").first.locator("svg[role=img]:visible")
-    assert figures.count() == 2
-    assert first.evaluate(
-        "() => { const ids = [...document.querySelectorAll('[id]')].map((e) => e.id);"
-        " return ids.filter((id, n) => ids.indexOf(id) !== n) }"
-    ) == []  # fmt: skip
+def test_a_figure_is_drawn_again(browser, server):
+    with WithWorker(browser, server.address) as other:
+        tab = other.open("chapters/gaussian.html")
+        press(tab, 2, "run")
+        settled(tab, 2, "done")
+        figures = tab.locator(".cell:has(.run-bar)").nth(1).locator("svg[role=img]:visible")
+        assert figures.count() == 2
+        assert tab.evaluate(
+            "() => { const ids = [...document.querySelectorAll('[id]')].map((e) => e.id);"
+            " return ids.filter((id, n) => ids.indexOf(id) !== n) }"
+        ) == []  # fmt: skip
 
 
 def test_an_edited_cell_runs_from_the_keyboard_and_is_accessible(first):
