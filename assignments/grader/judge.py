@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from . import masters, reading, rendering
-from .files import printable, write
+from .files import neutral, printable, write
 from .marking import run_and_test
 from .opening import LARGEST, Late, alarm
 
@@ -87,7 +87,7 @@ def make_result(student, flags, log="", **known):
     result = {"student": student, "file": "", "code": "", "late": False, "log": printable(log)}
     result |= {name: {} for name in tables} | known
     result["flags"] = [printable(flag) for flag in reading.cut(flags)]
-    result["messages"] = {q: printable(said) for q, said in result["messages"].items()}
+    result["messages"] = {q: neutral(printable(said)) for q, said in result["messages"].items()}
     return result
 
 
