@@ -23,7 +23,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from pages import ledger
 from pages.status import SILENT, add_drawings, table
-from surroundings import ROOT, copy_scripts
+from surroundings import ROOT, copy_scripts, files_of
 
 HERE = Path(__file__).resolve().parent
 STAR = " ★"
@@ -174,7 +174,7 @@ def chapters(env):
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     facts = {}
     for part in toc.get("parts", []):  # a small book has none
-        for page in (entry["file"] for entry in part["chapters"]):
+        for page in files_of(part):
             tree = env.get_doctree(page) if page in env.found_docs else None
             if tree is not None and paragraph(tree, "You will")[0]:
                 titles = [title_of(section) for section in tree.findall(nodes.section)]

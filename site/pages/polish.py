@@ -127,13 +127,16 @@ def mend_bibliography(page):
         del tag["role"]
 
 
-def link_licences(page):
-    """The footer says where to read whose the files of the site are."""
+def link_at_the_foot(page):
+    """Whose the files of the site are, and what the build did, for the few who ask."""
+    root = page.html.get("data-content_root", "./")
+    built = page.select('.bd-links a[href$="status.html"], .bd-links .current > a[href="#"]')
+    places = {"Licences": "licences.txt"} | ({"Build": "chapters/status.html"} if built else {})
     for line in page.select("footer p.copyright"):
-        root = page.html.get("data-content_root", "./")
-        link = page.new_tag("a", href=f"{root}licences.txt")
-        link.string = "Licences"
-        line.append(link)
+        for words, place in places.items():
+            link = page.new_tag("a", href=f"{root}{place}")
+            link.string = words
+            line.extend([link, " "])
 
 
 def load_runner(page):
@@ -167,7 +170,7 @@ STEPS = (
     say_title_once,
     download_in_place,
     mend_bibliography,
-    link_licences,
+    link_at_the_foot,
     load_runner,
 )
 
