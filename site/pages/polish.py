@@ -98,6 +98,13 @@ def name_controls(page):
     """Buttons and summaries are called what they say, for those who speak to their computer."""
     for control in page.select("details > summary[aria-label], .search-button-field[aria-label]"):
         del control["aria-label"]
+    for mark in page.select(".bd-links summary"):  # an arrow without words
+        mark["aria-label"] = f"What {words_before(mark)} holds"
+
+
+def words_before(mark):
+    """The link that the folded list of an entry belongs to."""
+    return mark.find_parent("li").a.get_text().strip()
 
 
 def make_sidebar_a_landmark(page):
