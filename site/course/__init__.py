@@ -156,6 +156,7 @@ class Chapter:
     """What the course knows of a page that teaches."""
 
     part: str
+    numbered: bool  # an appendix has no number, and no first reading
     minutes: tuple
     question: str
     needs: list
@@ -179,7 +180,10 @@ def chapters(env):
             if tree is not None and paragraph(tree, "You will")[0]:
                 titles = [title_of(section) for section in tree.findall(nodes.section)]
                 needs = find_needs(env, page, tree)
-                facts[page] = Chapter(part["caption"], minutes(tree), question(tree), needs, titles)
+                numbered = bool(part.get("numbered"))
+                facts[page] = Chapter(
+                    part["caption"], numbered, minutes(tree), question(tree), needs, titles
+                )
     return facts
 
 
@@ -291,7 +295,7 @@ def draw_plan(app, here):
 def check_sitting(app, env):
     """No first reading is longer than one sitting, and the plan names sections that are there."""
     for page, chapter in chapters(env).items():
-        if chapter.minutes[0] > SITTING:
+        if chapter.numbered and chapter.minutes[0] > SITTING:
             logger.warning("a first reading takes %s minutes", chapter.minutes[0], location=page)
     for page, wanted in (part for date in plan() for part in date["show"].items()):
         chapter = chapters(env).get(f"chapters/{page}")
