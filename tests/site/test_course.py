@@ -43,7 +43,7 @@ def test_the_sidebar_shows_at_most_25_entries_until_it_is_unfolded():
 
 
 def test_an_old_address_leads_to_what_is_there():
-    """That of a section by a script, that of a page by a file; neither hides what is still there."""
+    """A section's by a script, a page's by a file; neither hides what is still there."""
     for old, new in moved().items():
         (was, _, gone), (now, _, place) = old.partition("#"), new.partition("#")
         leading = SITE / "chapters" / was
