@@ -136,14 +136,3 @@ def test_in_the_dark_nothing_glows_over_what_scrolls(browser, address):
             }"""
         )
     assert max(map(float, re.findall(r"[\d.]+", shade)[:3])) <= 20
-
-
-def test_names_in_the_right_column_are_whole(tab):
-    """The longest stand where all names of a class are shown."""
-    page = tab.open("chapters/api.html")
-    page.evaluate("document.getElementById('dpnotes.PrivacyLoss.delta_interval').scrollIntoView()")
-    page.wait_for_selector(".bd-sidebar-secondary a[href$='PrivacyLoss.delta_interval']")
-    ends = page.eval_on_selector_all(
-        ".bd-sidebar-secondary a", "(links) => links.map((a) => a.getBoundingClientRect().right)"
-    )
-    assert len(ends) > 20 and max(ends) <= page.viewport_size["width"]
