@@ -46,8 +46,8 @@ def _peaks(first, second, alpha):
     A test of level a for q has power at most e^s a + delta(s) under p, for every real s. So its
     type-II error is at least 1 - delta(s) - e^s a, and the largest of these bounds is attained
     (U-privacy-profile). The bound is concave in e^s: it has one peak, around which a grid gets ever
-    finer, until no more is to be gained than half of what delta is known to. Each s gives a bound.
-    Where delta is sharp the largest is right to about 1e-13."""
+    finer, until less is to be gained than an eighth of what delta is known to. Each s gives a
+    bound. Where delta is sharp the largest is right to about 1e-13."""
     error = np.where(alpha == 0, 1 - first.infinite, 0.0)
     power, tops = np.where(alpha == 0, first.infinite, 1.0), np.full(alpha.shape, -inf)
     asked = np.flatnonzero((alpha > 0) & (alpha < 1) & (first.infinite < 1))
@@ -72,7 +72,7 @@ def _peaks(first, second, alpha):
         low[asked, 0] = np.where(at == 0, before[:, 0] - wide, nearer[0])
         high[asked, 0] = np.where(at == last, after[:, 0] + wide, nearer[1])
         height = np.where(most.min(axis=1)[:, None] < 0.5, -most, least)
-        left = _to_gain(places, height, at) > room[row, at] / 2 + EPS / 4 * abs(height[row, at])
+        left = _to_gain(places, height, at) > room[row, at] / 8 + EPS / 4 * abs(height[row, at])
         asked = asked[left]
     return np.clip(error, 0.0, 1 - alpha), np.clip(power * (1 + 4 * EPS), alpha, 1.0), tops
 
