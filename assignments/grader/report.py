@@ -11,7 +11,7 @@ from pathlib import PurePath
 
 import nbformat
 
-from . import by_hand, marks, rendering, submissions, summary
+from . import by_hand, late, marks, rendering, submissions, summary
 from .files import Names, file_name, plain, write
 
 NOTHING = "not answered"  # nobody has to type this zero; a mark by hand takes its place
@@ -62,10 +62,11 @@ def grades(out, master, results):
     questions = [q.id for q in master.questions]
     lines = [
         [plain(r["student"]), plain(r["file"]), *(shown(r["points"][q]) for q in questions),
-         shown(r["automatic"]), shown(r["total"]), shown(of), "; ".join(r["flags"])]
+         shown(r["automatic"]), shown(r["deduction"] or None), shown(r["total"]), shown(of),
+         "; ".join(r["flags"])]
         for r in results
     ]  # fmt: skip
-    columns = ["student", "file", *questions, "automatic", "total", "of", "flags"]
+    columns = ["student", "file", *questions, "automatic", "late", "total", "of", "flags"]
     marks.keep(out / "grades.csv", marks.table(columns, lines))
 
 
@@ -78,7 +79,8 @@ def imports(out, master, results, roster):
         login = on_list.who(r) or r["student"]
         name, total, number = roster.get(login) or login, shown(r["total"]), r.get("number", "")
         canvas.append([plain(name), number, "", "" if number else plain(login), "", total])
-        comments = "; ".join(f"{q}: {comment}" for q, comment in r["comments"].items())
+        said = [f"{q}: {comment}" for q, comment in r["comments"].items()]
+        comments = "; ".join([r["late_remark"]] * bool(r["late_remark"]) + said)
         moodle.append([plain(login), total, plain(comments)])
     columns = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", master.name]
     write(out / "canvas.csv", marks.table(columns, canvas))
@@ -112,7 +114,8 @@ def feedback(master, result, options, line, answers):
     lost = all(score is None for score in result["scores"].values())
     file = html.escape(result["file"]) or "no notebook was handed in"
     file = "could not be marked" if lost else f"marked on {date}: {file}"
-    parts = [f'<p class="sum">{sums}</p>', f"<p>{file}. {line}</p>"]
+    about = " ".join(filter(None, [f"{file}.", result["late_remark"], line]))
+    parts = [f'<p class="sum">{sums}</p>', f"<p>{about}</p>"]
     for q in master.questions:
         points = shown(result["points"][q.id]) or "no mark yet"
         text = html.escape(remark(q, result)).replace("\n", "<br>")
@@ -171,6 +174,8 @@ def write_reports(out, master, results, collected, options):
         collected.compare(q, results)
     results = sorted((with_marks(master, r, collected) for r in results),
                      key=lambda r: r["student"])  # fmt: skip
+    of = sum(q.points for q in master.questions)
+    results, lateness = late.deduct(out, results, collected.students, of, options.late_rule)
     changed = marks.store(out, master, collected, results)
     changes(out, changed)
     grades(out, master, results)
@@ -190,7 +195,7 @@ def write_reports(out, master, results, collected, options):
     by_hand.pages(out, master, results)
     parts = summary.describe(master, results, options.roster, collected)
     write(out / "summary.html", page(f"{master.name}: summary", parts))
-    return [*corrected, *told(master, results, collected, changed)]
+    return [*corrected, *lateness, *told(master, results, collected, changed)]
 
 
 def without_corrected_tests(results):
