@@ -63,9 +63,6 @@ def one_run():
          for both in zip(trainings, epsilon, strict=True)]
         for make in SAME.values()
     ]  # fmt: skip
-    places = epsilon[..., None] * TIMES
-    found = told(runs, lambda run: run.tpr(FPRS))
-    mus = told(runs, lambda run: run.mu())
     return Slider(
         title="One pair, four mechanisms",
         alt="Three curves of one run. Delta falls as epsilon grows, through the dot at the "
@@ -82,27 +79,34 @@ def one_run():
         "pair, the best attack finds {say_found mechanism sigma k} % of the members at 1 % false "
         "alarms, its advantage is {advantage mechanism sigma k}, and μ lies between "
         "{low mechanism sigma k} and {high mechanism sigma k}.",
-        data={
-            "at": table(epsilon),
-            "say_epsilon": says(epsilon),
-            "epsilons": table(places),
-            "deltas": table(
-                [
-                    [[run.delta(e) for run, e in zip(*both, strict=True)]
-                     for both in zip(rows, places, strict=True)]
-                    for rows in runs
-                ], 3
-            ),
-            "fpr": list(FPRS),
-            "found": table(found, 3),
-            "missed": table(1 - found, 3),
-            "common": table(found[..., FPRS.index(0.01)]),
-            "say_found": words(100 * found[..., FPRS.index(0.01)], ceil),
-            "advantage": words(told(runs, lambda run: run.advantage()), ceil),
-            "low": words(mus[..., 0], floor),
-            "high": words(mus[..., 1], ceil),
-        },
-    )  # fmt: skip
+        data=numbers(runs, epsilon),
+    )
+
+
+def numbers(runs, epsilon):
+    """All tables."""
+    places = epsilon[..., None] * TIMES
+    found, mus = told(runs, lambda run: run.tpr(FPRS)), told(runs, lambda run: run.mu())
+    common = found[..., FPRS.index(0.01)]
+    deltas = [
+        [[run.delta(e) for run, e in zip(*both, strict=True)]
+         for both in zip(rows, places, strict=True)]
+        for rows in runs
+    ]  # fmt: skip
+    return {
+        "at": table(epsilon),
+        "say_epsilon": says(epsilon),
+        "epsilons": table(places),
+        "deltas": table(deltas, 3),
+        "fpr": list(FPRS),
+        "found": table(found, 3),
+        "missed": table(1 - found, 3),
+        "common": table(common),
+        "say_found": words(100 * common, ceil),
+        "advantage": words(told(runs, lambda run: run.advantage()), ceil),
+        "low": words(mus[..., 0], floor),
+        "high": words(mus[..., 1], ceil),
+    }
 
 
 def told(runs, question):
