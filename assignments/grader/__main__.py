@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from . import check, gradescope, leaks, masters, report, run, sandbox, similar, submissions
+from . import check, gradescope, late, leaks, masters, report, run, sandbox, similar, submissions
 
 
 def part(text):
@@ -15,6 +15,13 @@ def part(text):
     if not (number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
         raise argparse.ArgumentTypeError(f"part must be i/n with 1 <= i <= n, got {text!r}")
     return int(number), int(of)
+
+
+def late_rule(text):
+    try:
+        return late.Rule.read(text)
+    except ValueError as problem:
+        raise argparse.ArgumentTypeError(problem) from None
 
 
 def arguments():
@@ -41,6 +48,8 @@ def arguments():
     add("--unsafe", action="store_true", help="run students' code with your rights, no sandbox")
     add("--roster", type=Path, help="a CSV: student, name (one row each)")
     add("--median", action="store_true", help="show the class median on the feedback pages")
+    add("--late", type=late_rule, default=late.NO_RULE, metavar="PERCENT/DAYS",
+        help="10/2 takes 10 per cent of the points for each day after 2 days of grace")  # fmt: skip
     add("--part", type=part, default=(1, 1), help="3/40 marks the third of forty parts only")
     add("--similar", type=float, metavar="SHARE",
         help="report pairs of submissions that share so much of their code (0.8, say)")  # fmt: skip
@@ -84,7 +93,9 @@ def grade(given, limits):
     start = time.monotonic()
     announce(given)
     roster = report.read_roster(given.roster)
-    options = run.Options(roster, given.median, given.solutions, time.time(), given.part)
+    options = run.Options(
+        roster, given.median, given.solutions, given.late, time.time(), given.part
+    )
     results = run.grade(
         given.name, given.submissions, given.out, given.masters, limits, given.jobs,
         sandbox.Bare if given.unsafe else sandbox.Bubblewrap, options,

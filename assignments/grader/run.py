@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from . import by_hand, judge, marks, masters, report, sandbox, submissions
+from . import by_hand, judge, late, marks, masters, report, sandbox, submissions
 from .files import printable
 
 FAILED = "not marked: the grader failed"
@@ -37,6 +37,7 @@ class Options:
     roster: dict = field(default_factory=dict)  # student -> name, of everyone in the course
     median: bool = False  # feedback shows the class median
     solutions: bool = False  # feedback shows the model answers
+    late_rule: late.Rule = late.NO_RULE  # what lateness costs
     now: float | None = None  # the time on the feedback pages; None: the clock's
     part: tuple = (1, 1)  # (3, 40): only the third of forty parts is marked
 
@@ -130,7 +131,8 @@ def grade(name, folder, out, masters_folder, limits, jobs=2, launcher=sandbox.Bu
         sandbox.check()
         sandbox.keep_out([path, Path(folder), out])
     report.claim(out, name)
-    marks.collect(out, master, [entry[0] for entry in everyone])  # complaints come first
+    collected = marks.collect(out, master, list(known))  # complaints come first
+    late.days(out, collected.students)
     fingerprints = {entry[0]: judge.fingerprint(path, entry[1], limits) for entry in entries}
     results = {s: r for s, f in fingerprints.items() if (r := report.remembered(out, s, f))}
     start_student = launcher(limits)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import yaml
 
+from . import late
 from .files import folded, named
 
 DEEPEST, MOST = 8, 5000  # folders below each other, and entries, that are searched for a notebook
@@ -115,8 +116,8 @@ def owner(name):
     """(student, number in the course system, flags) of a file's or folder's name."""
     name = named(name)
     if parts := CANVAS.fullmatch(name):
-        late = ["late, as Canvas says"] if parts["late"] else []
-        return parts["name"] or parts["id"], parts["id"], late
+        flags = [late.LATE] if parts["late"] else []
+        return parts["name"] or parts["id"], parts["id"], flags
     if parts := MOODLE.fullmatch(name):
         hidden = parts["name"] == "Participant"  # Moodle's word where names are not shown
         name = f"Participant {parts['id']}" if hidden else parts["name"]

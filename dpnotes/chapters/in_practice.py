@@ -10,6 +10,7 @@ about 1e-13 of each, and the ratios to 2e-16.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from ..checks import Few, Many, checked, count, number_within, within
 
 WIDTH = 9.0  # standard deviations of noise on either side; what lies beyond is one cell
 CUT = 1e-17  # probability left to the first and to the last cell
+ROUGH = 48  # bits of a double that do not matter there
 
 
 Sigma = Annotated[float, number_within(0.1, 1e3)]
@@ -186,16 +188,37 @@ def _average(one, steps, rule):
 
 
 def _weighted_sum(a, b, share, rule):
-    """share a + (1 - share) b for independent ratios a and b, in as many cells as b has."""
-    value = np.add.outer(share * a.value, (1 - share) * b.value).ravel()
-    mass = np.multiply.outer(a.mass, b.mass).ravel()
-    order = np.argsort(value)
-    value, q = value[order], mass[order]
+    """share a + (1 - share) b for independent ratios a and b, in as many cells as b has. Of a ratio
+    and its own copy each pair of values is taken once."""
+    if a is b:
+        i, j = _pairs(len(b.value))
+        value = share * a.value[i] + (1 - share) * b.value[j]
+        q = a.mass[i] * b.mass[j] * np.where(i < j, 2.0, 1.0)
+    else:
+        value = np.add.outer(share * a.value, (1 - share) * b.value).ravel()
+        q = np.multiply.outer(a.mass, b.mass).ravel()
     p = q * value
-    first = np.searchsorted(np.cumsum(q), CUT)
-    last = len(p) - 1 - np.searchsorted(np.cumsum(p[::-1]), CUT)
-    points = np.geomspace(max(value[first], 1e-300), value[last], len(b.value))
+    first, last = max(_reaching(value, q, 1), 1e-300), _reaching(value, p, -1)
+    points = np.geomspace(first, last, len(b.value))
     cell = np.searchsorted(points, value, side="right")
     q, p = (np.bincount(cell, law, minlength=len(points) + 1) for law in (q, p))
     edges = np.concatenate([[0.0], points, [np.inf]])
     return rule(edges, q, p, share * a.lost + (1 - share) * b.lost)
+
+
+@lru_cache(maxsize=1)
+def _pairs(n):
+    return np.triu_indices(n)
+
+
+def _reaching(value, law, way):
+    """The value at which the sum of `law`, from the least value up (`way` 1) or from the largest
+    down (-1), reaches CUT. The leading bits of a double >= 0 increase with it: only the values of
+    one bin are sorted."""
+    bits = value.view(np.int64) >> ROUGH
+    sums = np.append(0.0, np.cumsum(np.bincount(bits, law)[::way]))
+    at = min(int(np.searchsorted(sums[1:], CUT)), len(sums) - 2)
+    inside = np.flatnonzero(bits == (at if way > 0 else len(sums) - 2 - at))
+    inside = inside[np.argsort(value[inside])[::way]]
+    last = np.searchsorted(sums[at] + np.cumsum(law[inside]), CUT)
+    return value[inside[min(last, len(inside) - 1)]]

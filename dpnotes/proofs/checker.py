@@ -8,7 +8,9 @@ Every number is a ball that surely contains the true one. So a comparison that i
                 + sup over y >= h (J+1) of abs(M(c + iy)), times e^(-ce) / (pi h J).
 
 M is the product over all steps: sampled Gaussian ones by ``Sampled``, the rest in closed form. With
-J = 0 it is Chernoff's bound (X-alias-bound, part 1). Both directions are proved: ``way`` 1 is p
+J = 0 it is Chernoff's bound (X-alias-bound, part 1). Without Gaussian noise M does not fall: the
+atoms are listed first, and the line is of the rest (X-proof-atoms).
+Both directions are proved: ``way`` 1 is p
 against q, -1 the reverse, where M(z) is the M of p against q at -1 - z (X-two-directions).
 """
 
@@ -57,6 +59,8 @@ class Run:
             else:
                 self.sampled.append((arb(step["sigma"]), arb(step["rate"]), k))
         self.smooth = self.sampled or self.square > 0
+        # a round of Laplace noise loses all or gains all with these probabilities
+        self.ends = [([(a, 1 / arb(2)), (-a, (-a).exp() / 2)], k) for a, k in self.laplace]
         kept = [(1 - infinite) ** k for (_, infinite), k in self.laws]
         self.infinite = 1 - prod(kept, start=arb(1))
 
@@ -86,14 +90,16 @@ class Run:
         return self.listed(epsilon) if kinds[:2] == (0, 0) and not kinds[3] else None
 
     def listed(self, epsilon):
-        """All sums of losses of finite laws: how often each outcome occurs, and how probable."""
-        many = prod(comb(k + len(law) - 1, k) for (law, _), k in self.laws)
+        """All sums of losses of finite laws, and of the ends of Laplace noise: how often each
+        outcome occurs, and how probable."""
+        laws = [(law, k) for (law, _), k in self.laws] + self.ends
+        many = prod(comb(k + len(law) - 1, k) for law, k in laws)
         surely(many <= FEW, "finite laws with too many sums are not served")
-        counts = [list(partitions(k, len(law))) for (law, _), k in self.laws]
+        counts = [list(partitions(k, len(law))) for law, k in laws]
         total = arb(0)
         for chosen in product(*counts):
             loss, chance = arb(0), arb(1)
-            for times, ((outcomes, _), _k) in zip(chosen, self.laws, strict=True):
+            for times, (outcomes, _) in zip(chosen, laws, strict=True):
                 chance *= arb(ways(times))
                 for n, (one, p) in zip(times, outcomes, strict=True):
                     loss, chance = loss + n * one, chance * p**n
@@ -107,9 +113,19 @@ class Run:
         for a, k in self.laplace:
             up, down = (a * z).exp(), (-a * (1 + z)).exp()
             value *= ((up + down) / 2 + (up - down) / (2 * (1 + 2 * z))) ** k
-        for (outcomes, _), k in self.laws:
-            value *= sum((p * (z * loss).exp() for loss, p in outcomes), acb(0)) ** k
-        return value
+        return value * moment([(law, k) for (law, _), k in self.laws], z)
+
+    def atoms(self, z):
+        """The part of ``rest`` of which each round of Laplace noise is at an end."""
+        return moment([(law, k) for (law, _), k in self.laws] + self.ends, z)
+
+
+def moment(laws, z):
+    """The product of the M of finite laws."""
+    value = acb(1)
+    for outcomes, k in laws:
+        value *= sum((p * (z * loss).exp() for loss, p in outcomes), acb(0)) ** k
+    return value
 
 
 def law(p, q, way):
@@ -151,7 +167,6 @@ def bound(steps, epsilon, way, line):
     written = run.written(epsilon)
     if written is not None:
         return least([written + run.infinite])
-    surely(run.smooth, "Laplace noise is served beside Gaussian noise only")
     surely((c > 0) & (arb(line.period) > 0) & (0 <= line.nodes <= MANY), "the line")
     h = 2 * arb.pi() / arb(line.period)
     height = h * (line.nodes + 1)
@@ -165,10 +180,18 @@ def bound(steps, epsilon, way, line):
         whole = prod((kind.real**k for kind, k in kinds), start=front)
         chernoff = (c * c.log() - (c + 1) * (c + 1).log()).exp()
         return least([whole * chernoff + run.infinite])
-    total = trapezoid(run, kinds, epsilon, c, h, line.nodes)
     m, period = max(1, ceil(float(epsilon) / line.period)), arb(line.period)
     aliases = (1 - run.infinite) * (-c * m * period).exp() / (1 - (-c * period).exp())
     aliases -= (epsilon - (c + 1) * m * period).exp() / (1 - (-(c + 1) * period).exp())
+    if not run.smooth:
+        listed, left = run.listed(epsilon), moment(run.ends, acb(0)).real
+        rounds = sum(k for _, k in run.ends)
+        fallen = ((1 + 1 / (2 * height)) ** rounds - 1) * height / (2 * arb.pi() * h**2)
+        cut = run.atoms(acb(c)).real * (-c * epsilon).exp() * fallen / line.nodes**2
+        total = trapezoid(lambda z: run.rest(z) - run.atoms(z), [], epsilon, c, h, line.nodes)
+        surely(total.is_finite() and aliases.is_finite() and cut.is_finite(), "overflow")
+        return least([listed + total - (1 - left) * aliases + cut + run.infinite])
+    total = trapezoid(run.rest, kinds, epsilon, c, h, line.nodes)
     fallen = (-run.square * height**2 / 2).exp() / (arb.pi() * h * line.nodes)
     lifts = (kind.lifted(height, arb(line.angle)) ** k for kind, k in kinds)
     cut = prod(lifts, start=front * fallen)
@@ -176,12 +199,12 @@ def bound(steps, epsilon, way, line):
     return least([total - aliases + cut + run.infinite])
 
 
-def trapezoid(run, kinds, epsilon, c, h, count):
+def trapezoid(rest, kinds, epsilon, c, h, count):
     """(h/2pi) times the sum over all nodes: those below the axis are conjugates."""
     values, total = [(kind.values(h, count), k) for kind, k in kinds], arb(0)
     for j in range(count + 1):
         z = acb(c, h * j)
-        value = run.rest(z) * (-z * epsilon).exp() / (z * (z + 1))
+        value = rest(z) * (-z * epsilon).exp() / (z * (z + 1))
         for moments, k in values:
             value *= moments[j] ** k
         total += value.real if j == 0 else 2 * value.real

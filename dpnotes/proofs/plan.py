@@ -7,7 +7,7 @@ direction (X-left-aliases). The height is that from which the lifted sums are as
 """
 
 from dataclasses import dataclass
-from math import ceil, inf, log, pi, sqrt
+from math import ceil, inf, log, log1p, pi, sqrt
 
 import numpy as np
 
@@ -160,6 +160,8 @@ class Plan:
         )
 
         def cut(y):
+            if not self.kinds and not self.square:
+                return self.ends_alone(c, y), 1.0
             sizes = sum((lift(y) for lift in lifts), np.zeros(len(LIFTS)))
             sizes = sizes + smooth - self.square * y * y / 2 - c * self.epsilon - log(pi * y)
             return float(sizes.min()), float(LIFTS[sizes.argmin()])
@@ -181,6 +183,14 @@ class Plan:
         y = (count + 1) * 2 * pi / period
         spacings, bits = self.inside(c, y)
         return Line(c, period, count, cut(y)[1], bits, spacings), cost(y)
+
+    def ends_alone(self, c, y):
+        """log of the cut of X-proof-atoms."""
+        rounds = sum(k for _, k in self.laplace)
+        ends = sum(k * (np.logaddexp(c * a, -(1 + c) * a) - log(2)) for a, k in self.laplace)
+        ends += sum(k * np.logaddexp.reduce(np.log(x[:, 1]) + c * x[:, 0]) for x, k in self.laws)
+        power = rounds * log1p(1 / (2 * y))
+        return float(ends + power + log(-np.expm1(-power) / (2 * pi * y)) - c * self.epsilon)
 
     def inside(self, c, y):
         """Spacings of outcomes for heights up to y, and bits."""

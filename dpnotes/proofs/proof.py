@@ -141,10 +141,11 @@ def prove(run: PrivacyLoss, epsilon: NonnegativeNumber, delta: OpenProbabilityNu
     of one sentence where none is found.
 
     It needs room: ``run.epsilon(delta) * (1 + 1e-9)`` is proved, the least epsilon itself seldom
-    is. Served: Gaussian noise, on all of the data or sampled, of several kinds, beside Laplace
-    noise and finite laws (named up to 15 digits); and finite laws alone, if they have few sums. Few
-    rounds of rare sampling need too long a line. Nothing of the accountant is trusted: ``check``
-    proves it anew, in ball arithmetic (X-proof). It needs ``pip install 'dpnotes[proof]'``.
+    is. Served: Gaussian noise, on all of the data or sampled, of several kinds, Laplace noise, and
+    finite laws (named up to 15 digits); without Gaussian noise only if few sums of their losses
+    must be listed. Few rounds of rare sampling need too long a line. Nothing of the accountant is
+    trusted: ``check`` proves it anew, in ball arithmetic (X-proof, X-proof-atoms). It needs ``pip
+    install 'dpnotes[proof]'``.
 
     >>> run = dp.subsample(dp.gaussian(4.0), 0.01).compose(10_000)
     >>> proof = dp.prove(run, epsilon=0.9468669, delta=1e-5)
@@ -158,7 +159,7 @@ def prove(run: PrivacyLoss, epsilon: NonnegativeNumber, delta: OpenProbabilityNu
     lines = {}
     for way in (1, -1):
         balls = checker.Run(steps, way)
-        if balls.smooth and balls.written(checker.arb(repr(epsilon))) is None:
+        if balls.written(checker.arb(repr(epsilon))) is None:
             line = plan.Plan(balls, epsilon, delta, max(room, 1e-13)).best()
         else:
             line = checker.Line(1.0, 1.0, 0, 1.0, 200, ())

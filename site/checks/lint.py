@@ -32,7 +32,7 @@ OTHER_NUMBERS = (  # versions, units, years, powers of ten; a source is cited, c
 NOT_YET = {  # pages whose numbers may still stand anywhere in their code
     *"accounting adaptive-analysis auditing calculator correlated-noise floating-point".split(),
     *"for-instructors jumps query-release reconstruction renyi-dp selection".split(),
-    *"stopping tail-bounds".split(),
+    *"practice stopping tail-bounds".split(),
 }
 SIDE = r"\b(?:left|right) (?:panel|column)\b|^On the (?:left|right)\b|\b(?:Left|Right)[:,]"
 
@@ -43,7 +43,7 @@ OTHER_NOTATION = {
     r"\bper cents?\b": "the word is 'percent'",
     r"\(\\alpha, *\\eps\)\$?-RDP": "the parameter of RDP is \\xi",
     r"(?<!learning )\brate \$(?:q|p|\\gamma|\\lambda)\b": "a sampling rate is $r$",
-    r"\d\\,\d{3}(?!\d)": "thousands are marked by a comma: 60,000 or $60{,}000$",
+    r"\d\\,\d{3}(?!\d)|\b\d{1,3} 000\b": "thousands are marked by a comma: 60,000 or $60{,}000$",
     r"\\blacksquare|\\qed\b|∎": "the end of a proof is set by {dropdown} Proof",
 }
 

@@ -7,12 +7,15 @@ import functools
 import io
 import linecache
 import re
+import tokenize
 import traceback
 import types
 import warnings
 
 ANSWERS = ("code", "plot")
 LONGEST = 4000  # characters of what is printed
+OLDEST, MARKING = (3, 11), "marking runs Python 3.11 to 3.13"  # the page's own is newer
+NOT_YET = "this is not Python yet"
 
 
 def check(cells, goal):
@@ -71,6 +74,7 @@ def execute(cell, space):
         except SyntaxError:
             source = re.sub(r"(?m)^(\s*)[%!].*$", r"\1None", source)
             code = compile(source, name, "exec")
+        refuse_new_syntax(source, name)
         linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
         exec(code, space)
     except (Exception, SystemExit) as error:  # an answer can raise anything
@@ -78,12 +82,49 @@ def execute(cell, space):
     return None
 
 
+class TooNew(SyntaxError):
+    """What the page's Python reads and that of marking does not."""
+
+
+def refuse_new_syntax(source, name):
+    """Raise `TooNew` where the oldest Python of marking cannot read what this one has compiled."""
+    try:
+        ast.parse(source, name, feature_version=OLDEST)
+        why, line = new_in_text(source)
+    except SyntaxError as error:
+        why, line = error.msg, error.lineno
+    if why:
+        raise TooNew(why, (name, line, 1, source.splitlines()[line - 1]))
+
+
+def new_in_text(source):
+    """(what, line) of the first f-string that Python 3.11 cannot read, which takes it for a string
+    first: no quote of its own, backslash or comment in its braces. ("", 0) if there is none."""
+    parts = ("START", "MIDDLE", "END")
+    begin, middle, end = (getattr(tokenize, f"FSTRING_{part}", -1) for part in parts)
+    quotes = []  # of the strings around
+    for kind, text, (line, _), *_ in tokenize.generate_tokens(io.StringIO(source).readline):
+        if quotes and not (len(quotes) == 1 and kind in (middle, end)):
+            if len(quotes[0]) == 1 and kind in (tokenize.NL, tokenize.NEWLINE):
+                return "a line that ends in the braces of an f-string", line
+            if kind == tokenize.COMMENT or "\\" in text:
+                return "a backslash or a comment in the braces of an f-string", line
+            if quotes[0] in text:
+                return f"{quotes[0]} in the braces of an f-string that begins with it", line
+        if kind == begin:
+            quotes.append(text.lstrip("fFrR"))
+        elif kind == end:
+            quotes.pop()
+    return "", 0
+
+
 def explain_failed_check(error, own, cells, calls):
     """The message of the test that fails, or where the student's own code does."""
     answers = {f"<{cell['id']}>": cell["id"] for cell in cells if cell["kind"] in ANSWERS}
     if isinstance(error, SyntaxError) and error.filename in answers:
         line = (error.text or "").strip()
-        return f"this is not Python yet: {error.msg}, in line {error.lineno}: {line}"
+        said = f"{MARKING}, which cannot read this" if isinstance(error, TooNew) else NOT_YET
+        return f"{said}: {error.msg}, in line {error.lineno}: {line}"
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename in answers]
     if not frames:
         if isinstance(error, AssertionError):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import ndtr
+from scipy.stats import binom
 from test_accounting import lifted
 
 import dpnotes as dp
@@ -88,6 +89,43 @@ def test_a_short_sum_is_above_delta(rng):
     check(1.0, 1.0)
     must_fail(check, 1.1, 1.0)
     must_fail(check, 1.0, 0.0)
+
+
+def laplace_parts(a, z):
+    """The parts of the M of one round: of its two ends, and of its density."""
+    up, down = np.exp(a * z), np.exp(-a * (1 + z))
+    return (up + down) / 2, (up - down) / (2 * (1 + 2 * z))
+
+
+@claim("X-proof-atoms")
+def test_atoms_are_listed_and_a_line_is_above_the_rest(rng):
+    """For Laplace noise, whose true delta is an integral over the sums of its losses."""
+
+    def check(listed, aliases, cut, count=60):
+        for _ in range(count):
+            a, k, epsilon = rng.uniform(0.2, 2), int(rng.integers(2, 6)), rng.uniform(0, 1)
+            epsilon *= 0.9 * k * a
+            truth = dp.laplace(1 / a).compose(k).delta_interval(epsilon)
+            c = rng.uniform(0.5, 4)
+            period, last = rng.uniform(0.5, 12), int(rng.integers(1, 60))
+            h, first = 2 * np.pi / period, max(1, int(np.ceil(epsilon / period)))
+            z, top = c + 1j * h * np.arange(-last, last + 1), h * (last + 1)
+            ends, inner = laplace_parts(a, z)
+            terms = ((ends + inner) ** k - ends**k) * np.exp(-epsilon * z) / (z * (z + 1))
+            high = np.arange(k + 1)  # how many rounds are at the upper end
+            chance = binom.pmf(high, k, 1 / (1 + np.exp(-a))) * ((1 + np.exp(-a)) / 2) ** k
+            loss = a * (2 * high - k)
+            bound = listed * (chance * np.maximum(1 - np.exp(epsilon - loss), 0)).sum()
+            bound += h / (2 * np.pi) * terms.sum().real
+            bound -= aliases * (1 - chance.sum()) * geometric(c, epsilon, period, first)
+            rest = laplace_parts(a, c)[0] ** k * np.exp(-c * epsilon) * top
+            bound += cut * ((1 + 1 / (2 * top)) ** k - 1) * rest / (2 * np.pi * h**2 * last**2)
+            at_most(truth[0], bound, atol=1e-14 * np.abs(terms).sum() * h)
+
+    check(1.0, 1.0, 1.0)
+    must_fail(check, 0.9, 1.0, 1.0)
+    must_fail(check, 1.0, 1.1, 1.0)
+    must_fail(check, 1.0, 1.0, 0.0)
 
 
 def test_the_page_proves_what_it_says():

@@ -81,3 +81,14 @@ def test_numbers_of_the_text_are_checked_to_their_digits(words):
     for value in [*false, np.nan] if words != "from 1.83 to 2.84" else false:
         with pytest.raises(ValueError, match="numbers must"):
             plotting.says({words: value})
+
+
+@pytest.mark.parametrize("aspect", ["auto", "equal"])
+def test_on_a_phone_the_key_lies_below_the_name_of_the_axis(aspect):
+    fig, axes = plotting.figure(width=4.6, height=4.2)
+    axes.plot([0, 1], [0, 1], label="a line")
+    axes.set(xlabel="false positive rate", ylabel="true positive rate", aspect=aspect)
+    plotting.show(fig, alt="A line from one corner to the other.")  # the narrow one is left
+    fig.draw_without_rendering()
+    key, name = axes.get_legend(), axes.xaxis.label
+    assert key.get_window_extent().y1 <= name.get_window_extent().y0

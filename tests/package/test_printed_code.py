@@ -103,7 +103,7 @@ def test_what_a_library_reports_is_quoted_right():
         size: PLDAccountant().compose(full(60_000, 256 / 60_000, size, 1.1), 2000).get_epsilon(1e-5)
         for size in (300, 256)
     }
-    page = (ROOT / "chapters" / "in-practice.md").read_text(encoding="utf-8")
+    page = (ROOT / "chapters" / "practice.md").read_text(encoding="utf-8")
     for words, value in {
         "reported as `2.75`": rdp,
         "it says `1.65`": dp.gaussian(1 / mu).epsilon(1e-5),

@@ -25,6 +25,10 @@ SERVED = {
     "beside coins": dp.gaussian(8.0) + dp.randomized_response(0.1).compose(20),
     "beside a leak": dp.gaussian(2.0) + dp.finite([0.5, 0.4, 0.1], [0.5, 0.5, 0.0]),
     "coins": dp.randomized_response(0.1).compose(100),
+    "Laplace": dp.laplace(2.0).compose(3) + dp.laplace(7.0).compose(5),
+    "Laplace beside coins": dp.laplace(3.0).compose(5) + dp.randomized_response(0.2).compose(4),
+    "Laplace beside a leak": dp.laplace(3.0).compose(2)
+    + dp.finite([0.5, 0.4, 0.1], [0.5, 0.5, 0.0]),
     "a finite law": dp.finite([0.6, 0.3, 0.1], [0.7, 0.1, 0.2]).compose(20),
 }
 
@@ -32,7 +36,7 @@ SERVED = {
 @pytest.mark.parametrize("run", SERVED.values(), ids=SERVED)
 def test_the_least_epsilon_is_proved_and_less_is_not(run):
     """On the line that serves: a millionth less would be false, and is refused."""
-    delta = 0.2 if run is SERVED["beside a leak"] else 1e-6
+    delta = 0.2 if run.delta(100.0) > 0.01 else 1e-6  # some losses are infinite
     low, high = run.epsilon_interval(delta)
     proof = dp.prove(run, high * (1 + 1e-9), delta)
     proved = dp.check(proof)
@@ -183,7 +187,7 @@ def test_a_file_that_says_one_thing_twice_is_refused():
         (dp.subsample_substitution(dp.gaussian(2.0), 0.1), "Symmetrised"),
         (dp.subsample(dp.laplace(2.0), 0.1), "Laplace"),
         (dp.discrete_gaussian(2.0), "Finite"),
-        (dp.laplace(2.0).compose(3), "Laplace noise is served beside"),
+        (dp.laplace(2.0).compose(10**6), "too many sums"),
         (dp.subsample(dp.gaussian(0.69), 2.4e-4).compose(10), "rare sampling"),
     ],
 )

@@ -242,7 +242,8 @@ def best_of_renyi(loss: PrivacyLoss, runs: Runs, alpha: OrderAboveOne) -> float 
     >>> round(stopping.best_of_renyi(dp.gaussian(10.0), stopping.geometric_runs(5.0), 20.0), 4)
     0.5335
     """
-    orders = np.union1d(alpha, ORDERS)
+    finer = orders_near(runs.renyi(loss, ORDERS), ORDERS)
+    orders = np.unique(np.concatenate([np.ravel(alpha), ORDERS, finer]))
     least = np.minimum.accumulate(runs.renyi(loss, orders)[::-1])[::-1]
     return least[np.searchsorted(orders, alpha)]
 
