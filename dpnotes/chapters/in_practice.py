@@ -220,5 +220,5 @@ def _reaching(value, law, way):
     at = min(int(np.searchsorted(sums[1:], CUT)), len(sums) - 2)
     inside = np.flatnonzero(bits == (at if way > 0 else len(sums) - 2 - at))
     inside = inside[np.argsort(value[inside])[::way]]
-    last = np.searchsorted(sums[at] + np.cumsum(law[inside]), CUT)
+    last = int(np.searchsorted(sums[at] + np.cumsum(law[inside]), CUT))
     return value[inside[min(last, len(inside) - 1)]]
