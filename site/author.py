@@ -34,7 +34,7 @@ import sphinx_run
 from checks import guards, lint
 from live import serve
 from run import runtime
-from surroundings import ROOT
+from surroundings import ROOT, files_of
 
 SLEEP = 0.2  # seconds between two looks at the files
 RED, PLAIN = ("\x1b[31m", "\x1b[0m") if sys.stdout.isatty() else ("", "")
@@ -98,7 +98,8 @@ def first(out, page):
 def again(out, page):
     """The page alone, read and written after a save and put where the browser finds it."""
     toc, new, shown = out / "toc.yml", out / "again" / "html", out / "html"
-    files = sphinx_run.files_of(yaml.safe_load(toc.read_text(encoding="utf-8")))
+    names = files_of(yaml.safe_load(toc.read_text(encoding="utf-8")))
+    files = [f"{name}.md" for name in names]
     known = modules() if (shown / "_run" / "pyodide").exists() else ()
     shutil.rmtree(new.parent, ignore_errors=True)
     shutil.copytree(out / "jupyter_execute", new.parent / "jupyter_execute")

@@ -11,6 +11,7 @@ from pathlib import Path
 import yaml
 
 import notebooks
+from surroundings import files_of
 
 ALWAYS = ("references",)
 DANGLING = re.compile(
@@ -41,10 +42,10 @@ def partial_toc(root, toc, pages):
     """
 
     def cut(part):
-        return [c for c in part["chapters"] if Path(c["file"]).name in {*pages, *ALWAYS}]
+        return [{"file": f} for f in files_of(part) if Path(f).name in {*pages, *ALWAYS}]
 
     parts = [dict(part, chapters=cut(part)) for part in toc.get("parts", []) if cut(part)]
-    listed = {Path(c["file"]).name for part in parts for c in part["chapters"]}
+    listed = {Path(file).name for part in parts for file in files_of(part)}
     drafts = sorted(set(pages) - listed - {Path(toc["root"]).name})
     for name in drafts:
         if not (root / "chapters" / f"{name}.md").exists():
@@ -52,12 +53,6 @@ def partial_toc(root, toc, pages):
     draft = {"caption": "Draft", "chapters": [{"file": f"chapters/{name}"} for name in drafts]}
     parts += [draft] if drafts else []
     return {**toc, "parts": parts} if parts else toc
-
-
-def files_of(toc):
-    """The pages of a table of contents, in its order."""
-    listed = [toc["root"], *(c["file"] for part in toc.get("parts", []) for c in part["chapters"])]
-    return [f"{name}.md" for name in listed]
 
 
 def start_anew(root, out, pages):
@@ -69,7 +64,7 @@ def start_anew(root, out, pages):
     used = partial_toc(root, toc, pages) if pages else toc
     toc_path = out / "toc.yml"
     toc_path.write_text(yaml.safe_dump(used), encoding="utf-8")
-    return toc_path, files_of(used)
+    return toc_path, [f"{name}.md" for name in files_of(used)]
 
 
 def run(root, out, toc_path, files, modules, partial=False, again=None):

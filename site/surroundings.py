@@ -39,6 +39,13 @@ def enter():
         (OWN / folder).mkdir(parents=True, exist_ok=True)
 
 
+def files_of(entry):
+    """The pages of a table of contents, of a part or of an entry of it, in its order."""
+    own = [entry[key] for key in ("root", "file") if key in entry]
+    inner = (entry.get(key, ()) for key in ("parts", "chapters", "sections"))
+    return own + [file for entries in inner for one in entries for file in files_of(one)]
+
+
 def installed():
     """Python and all packages that a cell can import, with their versions."""
     packages = {f"{one.name}=={one.version}" for one in metadata.distributions()}

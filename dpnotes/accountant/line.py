@@ -19,7 +19,7 @@ f = (eta Y)^2/2 is at least 10 and Y at least 5 abs(c + 1/2).
 
 *Losses on a lattice*, a + dn: M e^(-az) has the period 2 pi/d along the line. With P = Nd the sum
 over all periods is one over N nodes, with a kernel that is a geometric series: no cut, no pinch
-(accounting-lattice).
+(jumps-lattice).
 """
 
 from bisect import bisect_left

@@ -23,7 +23,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from pages import ledger
 from pages.status import SILENT, add_drawings, table
-from surroundings import ROOT, copy_scripts
+from surroundings import ROOT, copy_scripts, files_of
 
 HERE = Path(__file__).resolve().parent
 STAR = " ★"
@@ -156,6 +156,7 @@ class Chapter:
     """What the course knows of a page that teaches."""
 
     part: str
+    numbered: bool  # an appendix has no number, and no first reading
     minutes: tuple
     question: str
     needs: list
@@ -174,12 +175,15 @@ def chapters(env):
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     facts = {}
     for part in toc.get("parts", []):  # a small book has none
-        for page in (entry["file"] for entry in part["chapters"]):
+        for page in files_of(part):
             tree = env.get_doctree(page) if page in env.found_docs else None
             if tree is not None and paragraph(tree, "You will")[0]:
                 titles = [title_of(section) for section in tree.findall(nodes.section)]
                 needs = find_needs(env, page, tree)
-                facts[page] = Chapter(part["caption"], minutes(tree), question(tree), needs, titles)
+                numbered = bool(part.get("numbered"))
+                facts[page] = Chapter(
+                    part["caption"], numbered, minutes(tree), question(tree), needs, titles
+                )
     return facts
 
 
@@ -291,7 +295,7 @@ def draw_plan(app, here):
 def check_sitting(app, env):
     """No first reading is longer than one sitting, and the plan names sections that are there."""
     for page, chapter in chapters(env).items():
-        if chapter.minutes[0] > SITTING:
+        if chapter.numbered and chapter.minutes[0] > SITTING:
             logger.warning("a first reading takes %s minutes", chapter.minutes[0], location=page)
     for page, wanted in (part for date in plan() for part in date["show"].items()):
         chapter = chapters(env).get(f"chapters/{page}")

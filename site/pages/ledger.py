@@ -13,7 +13,7 @@ from docutils.statemachine import StringList
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from surroundings import ROOT
+from surroundings import ROOT, files_of
 
 KINDS = ("ok", "typo", "wrong", "loose", "underived", "exercise", "garbled")
 log = logging.getLogger(__name__)
@@ -54,9 +54,7 @@ def claims():
 def chapters():
     """Names of the pages in the table of contents, in order."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf8"))
-    parts = toc.get("parts", [toc])
-    files = [toc["root"]] + [c["file"] for part in parts for c in part.get("chapters", ())]
-    return [file.removeprefix("chapters/") for file in files]
+    return [file.removeprefix("chapters/") for file in files_of(toc)]
 
 
 @cache

@@ -98,6 +98,13 @@ def name_controls(page):
     """Buttons and summaries are called what they say, for those who speak to their computer."""
     for control in page.select("details > summary[aria-label], .search-button-field[aria-label]"):
         del control["aria-label"]
+    for mark in page.select(".bd-links summary"):  # an arrow without words
+        mark["aria-label"] = f"What {words_before(mark)} holds"
+
+
+def words_before(mark):
+    """The link that the folded list of an entry belongs to."""
+    return mark.find_parent("li").a.get_text().strip()
 
 
 def make_sidebar_a_landmark(page):
@@ -127,13 +134,16 @@ def mend_bibliography(page):
         del tag["role"]
 
 
-def link_licences(page):
-    """The footer says where to read whose the files of the site are."""
+def link_at_the_foot(page):
+    """Whose the files of the site are, and what the build did, for the few who ask."""
+    root = page.html.get("data-content_root", "./")
+    built = page.select('.bd-links a[href$="status.html"], .bd-links .current > a[href="#"]')
+    places = {"Licences": "licences.txt"} | ({"Build": "chapters/status.html"} if built else {})
     for line in page.select("footer p.copyright"):
-        root = page.html.get("data-content_root", "./")
-        link = page.new_tag("a", href=f"{root}licences.txt")
-        link.string = "Licences"
-        line.append(link)
+        for words, place in places.items():
+            link = page.new_tag("a", href=f"{root}{place}")
+            link.string = words
+            line.extend([link, " "])
 
 
 def load_runner(page):
@@ -167,7 +177,7 @@ STEPS = (
     say_title_once,
     download_in_place,
     mend_bibliography,
-    link_licences,
+    link_at_the_foot,
     load_runner,
 )
 

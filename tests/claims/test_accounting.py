@@ -378,7 +378,7 @@ def test_a_pinch_raises_delta_between_two_means(falls, bends, rng):
 
 
 def test_a_lattice_needs_one_period(rng):
-    """`accounting-lattice`: N nodes are the endless sum, on both lines."""
+    """`jumps-lattice`: N nodes are the endless sum, on both lines."""
     for _ in range(300):
         d, count = rng.uniform(0.1, 2), int(rng.integers(3, 30))
         first, size = rng.uniform(-3, 0), int(rng.integers(2, 9))

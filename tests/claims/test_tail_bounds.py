@@ -1,4 +1,4 @@
-"""The claims of `tail-bounds` and `more-tails` on one variable, against exact tails."""
+"""The claims of `tail-bounds` on one variable, against exact tails."""
 
 import math
 

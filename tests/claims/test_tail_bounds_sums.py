@@ -1,4 +1,4 @@
-"""The claims of `tail-bounds` and `more-tails` on sums and martingales, against exact laws."""
+"""The claims of `tail-bounds` on sums and martingales, against exact laws."""
 
 import math
 from functools import reduce

@@ -14,11 +14,11 @@ import course
 from carry import slides, volume
 from carry.volume import has_class, text_of
 from machine import ROOT, SITE, new_tab
+from pages.moved import moved
+from surroundings import files_of
 
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-NUMBERED = [
-    entry["file"] for part in TOC["parts"] if part.get("numbered") for entry in part["chapters"]
-]
+NUMBERED = [file for part in TOC["parts"] if part.get("numbered") for file in files_of(part)]
 BUILT = [name for name in NUMBERED if (SITE / f"{name}.html").exists()]
 LONGEST = 90  # minutes of a first reading
 SHOWN = 75  # minutes of a date of 90; the rest is for exercises and questions
@@ -31,6 +31,28 @@ def page(name):
 
 def source(name):
     return (ROOT / f"{name}.md").read_text(encoding="utf-8")
+
+
+def test_the_sidebar_shows_at_most_25_entries_until_it_is_unfolded():
+    folded = "ancestor::details[not(@open)]"
+    seen = page("chapters/intro").xpath(f"//nav[{has_class('bd-links')}]//li/a[not({folded})]")
+    everything = page("chapters/intro").xpath(f"//nav[{has_class('bd-links')}]//li/a")
+    assert 1 < len(seen) <= 25 and len(everything) >= len(BUILT)
+    shown = [text_of(link) for link in seen]
+    assert not [title for title in shown if re.match("Assignment |Errata|Status|All claims", title)]
+
+
+def test_an_old_address_leads_to_what_is_there():
+    """A section's by a script, a page's by a file; neither hides what is still there."""
+    for old, new in moved().items():
+        (was, _, gone), (now, _, place) = old.partition("#"), new.partition("#")
+        leading = SITE / "chapters" / was
+        if not {f"chapters/{name.removesuffix('.html')}" for name in (was, now)} & set(BUILT):
+            continue  # a site of some pages
+        there = page(f"chapters/{now.removesuffix('.html')}")
+        assert not place or there.xpath("//*[@id=$place]", place=place), new
+        assert new in leading.read_text(encoding="utf-8")
+        assert not gone or not page(f"chapters/{was[:-5]}").xpath("//*[@id=$gone]", gone=gone), old
 
 
 @every_chapter
@@ -287,7 +309,7 @@ def test_the_first_use_of_a_word_explains_itself_from_another_page(tab):
 
 
 def test_each_exercise_has_a_hint_before_its_solution():
-    for name in [*NUMBERED, "chapters/more-tails", "chapters/jumps"]:
+    for name in [*NUMBERED, "chapters/tail-bounds", "chapters/jumps"]:
         text = source(name)
         kinds = re.findall(r"\{exercise-start\}|\{exercise\}|\{solution\}|\} Hint\n", text)
         bare = ["hint" if "Hint" in kind else kind[1:4] for kind in kinds]
@@ -314,7 +336,7 @@ def test_a_sheet_is_handed_out_when_the_pages_that_it_needs_were_shown():
         }
         for sheet in re.findall(r"(\w+) out", date.get("sheet", "")):
             pages = re.search(r"\*\*Pages\*\* \|(.+)\|", source(f"assignments/{sheet}"))[1]
-            needed = set(re.findall(r"\[(.+?)\]\(", pages)) - {"More tails"}
+            needed = set(re.findall(r"\[(.+?)\]\(", pages)) - {"Tail bounds"}  # an appendix
             assert needed and needed <= titles, sheet
             out.add(sheet)
     assert out == {path.stem for path in (ROOT / "assignments").glob("*.md")}
