@@ -29,7 +29,7 @@ from .runs import MECHANISMS, Part, epsilon_interval, total
 from .targets import calibrate_part, field_of, largest_batch, name_of, shown_answer
 from .theorems import table
 from .typed import Typed, number
-from .wording import as_typed, call, digits, found_at, replaced, warnings
+from .wording import as_typed, call, digits, found_at, from_people, replaced, warnings
 
 QUESTIONS = ("epsilon", "delta", "noise", "steps", "rate", "batch")
 SHARP = 1e-6  # above this relative width an answer is an upper end and not the number
@@ -78,7 +78,7 @@ def answer(query):
         "epsilon": _number(spent),
         "delta": float(delta),
         "shown_delta": digits(delta, 10, ceil) if question == "delta" else as_typed(delta),
-        "warnings": _say_batches(given) + warnings(parts, spent, delta, people),
+        "warnings": from_people(given) + warnings(parts, spent, delta, people),
         "call": call(question, parts, epsilon, delta),
     }
 
@@ -237,17 +237,6 @@ def _with_rate(given, people):
         batches = ceil(1 / positive("rate", probability("rate", scalar("rate", rate))) - 1e-9)
         given["steps"] = ceil(positive("epochs", scalar("epochs", epochs)) * batches - 1e-9)
     return given
-
-
-def _say_batches(parts):
-    """Which rate and steps were made of batches and epochs, in words."""
-    said = []
-    for given in parts:
-        if given.get("batch") is not None:
-            said.append(f"a batch of {given['batch']:g} is rate {given['rate']:.6g}")
-        if given.get("epochs") is not None:
-            said.append(f"{given['epochs']:g} epochs are {given['steps']} steps")
-    return [f"From the number of people: {', '.join(said)}."] if said else []
 
 
 def _target(query, question, parts):
