@@ -141,6 +141,7 @@ def _height(artist):
 def _put_below(axes, key):
     """The key below the panel, where it covers nothing."""
     key.set_in_layout(False)
+    axes.apply_aspect()  # the panel as it will be drawn
     room = axes.get_window_extent().y0 - axes.get_tightbbox().y0
     key.set_in_layout(True)
     shift = ScaledTranslation(0, -room / axes.figure.dpi, axes.figure.dpi_scale_trans)

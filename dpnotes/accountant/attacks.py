@@ -1,7 +1,7 @@
 """What attacks find: the least error and the most power of a test, and the mu of Gaussian noise.
 
-``least_error`` and ``most_power`` look at one direction of a pair, ``mu_interval`` at the curve
-delta(epsilon) of a run.
+``best_attack`` looks at the directions of a pair, ``mu_interval`` at the curve delta(epsilon) of a
+run.
 """
 
 from math import inf, log, pi, sqrt
@@ -12,7 +12,7 @@ from ..numerics import erfinv, ndtri, ndtri_exp
 from .kinds import gaussian_log_delta
 from .law import EPS
 
-GRID, ROUNDS = np.linspace(0, 1, 9), 26  # each grid lies between the neighbours of the last peak
+GRID, ROUNDS = np.linspace(0, 1, 17), 20  # each grid lies between the neighbours of the last peak
 PLACES, SPLIT = 129, 9  # epsilon at which mu is computed; and between two of them, where it matters
 CLOSE, LOOKS = 1e-6, 3  # how far a bound on mu may lie beyond what was seen; how often to look
 FLOOR = 1e-10  # the delta below which mu does not look, unless another is given
@@ -20,70 +20,93 @@ FAR = 50.0  # epsilon, if delta never falls below what is asked
 MU_ERROR = 1e-12  # of a mu that is computed from delta
 
 
-def least_error(first, second, alpha):
-    """Of tests of the null hypothesis q, where ``first`` is p against q: the trade-off function.
+def best_attack(ways, alpha):
+    """(error, power) of the best test at each level, in the worse of the directions of a pair: the
+    least type-II error rounded down, the largest power rounded up.
 
-    A test of level a for q has power at most e^s a + delta(s) under p, for every real s. So its
-    type-II error is at least 1 - delta(s) - e^s a, and the largest of these bounds is attained
-    (U-privacy-profile). For s < 0 the curve of the other direction says delta(s). The bound is
-    concave in e^s: it has one peak, around which a grid gets ever finer. Lower ends of 1 - delta
-    make each value a lower bound. Where delta is sharp it is right to about 1e-13."""
-    return _peaks(first, second, alpha)[0]
-
-
-def most_power(first, second, alpha):
-    """The largest power under p of such a test, rounded up. Where it is small the sum
-    delta(s) + e^s a says more digits of it than 1 minus the error does."""
-    errors, places = _peaks(first, second, alpha)
-    power = 1 - errors
-    power[alpha == 0] = first.infinite
-    right = np.flatnonzero(places >= 0)  # NaN where no peak was looked for
-    s = places[right]
-    bound = first.delta(s)[1] + np.exp(s) * alpha[right] * (1 + 8 * EPS)
-    power[right] = np.minimum(power[right], bound)
-    return np.clip(power * (1 + 4 * EPS), alpha, 1.0)
+    What bounds the other direction at the place where the first has its peak is a bound on it
+    everywhere: it is looked at by itself only where this does not settle which is worse."""
+    first, other = ways[0], ways[-1]
+    error, power, places = _peaks(first, other, alpha)
+    if len(ways) > 1:
+        seen = np.flatnonzero(places > -inf)
+        least, most, _ = _bounds(other, first, places[seen], alpha[seen])
+        asked = np.ones(len(alpha), dtype=bool)
+        asked[seen] = (most > power[seen]) | (least < error[seen])
+        found = _peaks(other, first, alpha[asked])
+        error[asked] = np.minimum(error[asked], found[0])
+        power[asked] = np.maximum(power[asked], found[1])
+    return error, power
 
 
 def _peaks(first, second, alpha):
-    """The errors, and the s where the bound has its peak (NaN where none was looked for)."""
-    errors, tops = np.where(alpha == 0, 1 - first.infinite, 0.0), np.full(alpha.shape, np.nan)
+    """The errors and the powers of tests of the null hypothesis q, where ``first`` is p against q,
+    and the s where the bound has its peak (-inf where none was looked for).
+
+    A test of level a for q has power at most e^s a + delta(s) under p, for every real s. So its
+    type-II error is at least 1 - delta(s) - e^s a, and the largest of these bounds is attained
+    (U-privacy-profile). The bound is concave in e^s: it has one peak, around which a grid gets ever
+    finer, until less is to be gained than an eighth of what delta is known to. Each s gives a
+    bound. Where delta is sharp the largest is right to about 1e-13."""
+    error = np.where(alpha == 0, 1 - first.infinite, 0.0)
+    power, tops = np.where(alpha == 0, first.infinite, 1.0), np.full(alpha.shape, -inf)
     asked = np.flatnonzero((alpha > 0) & (alpha < 1) & (first.infinite < 1))
-    if not len(asked):
-        return errors, tops
-    alpha = alpha[asked, None]
     # a first guess of the peak: the quantile of the loss, as if it were normal under q
     spread = sqrt(sum(k * step.spread() ** 2 for step, k in second.parts))
     mean = -sum(k * step.mean() for step, k in second.parts)
     middle, width = mean - spread * ndtri(alpha), max(spread, abs(mean), 1e-12)
-    low, high, best = middle - width, middle + width, np.zeros((len(alpha), 1))
-    top = np.full(best.shape, np.nan)
+    low, high = (middle - width)[:, None], (middle + width)[:, None]
     for _ in range(ROUNDS):
-        places = low + (high - low) * GRID
-        heights = np.nan_to_num(_heights(first, second, places, alpha), nan=-np.inf)
-        at = heights.argmax(axis=1)[:, None]
-        found = np.take_along_axis(heights, at, 1)
-        top = np.where(found > best, np.take_along_axis(places, at, 1), top)
-        best = np.maximum(best, found)
-        if np.all(np.ptp(heights, axis=1) <= EPS / 16):  # the top is flat
+        if not len(asked):
             break
-        wide = 2 * (high - low)
-        low = np.where(at == 0, low - wide, np.take_along_axis(places, np.maximum(at - 1, 0), 1))
-        after = np.take_along_axis(places, np.minimum(at + 1, len(GRID) - 1), 1)
-        high = np.where(at == len(GRID) - 1, high + wide, after)
-    errors[asked], tops[asked] = np.clip(best, 0.0, 1 - alpha)[:, 0], top[:, 0]
-    return errors, tops
+        before, after = low[asked], high[asked]
+        places = before + (after - before) * GRID
+        least, most, room = _bounds(first, second, places, alpha[asked, None])
+        at = np.where(most.min(axis=1) < 0.5, most.argmin(axis=1), least.argmax(axis=1))
+        row, last = np.arange(len(asked)), len(GRID) - 1
+        tops[asked] = np.where(least[row, at] > error[asked], places[row, at], tops[asked])
+        error[asked] = np.maximum(error[asked], least[row, at])
+        power[asked] = np.minimum(power[asked], most[row, at])
+        wide = 2 * (after - before)[:, 0]
+        nearer = places[row, np.maximum(at - 1, 0)], places[row, np.minimum(at + 1, last)]
+        low[asked, 0] = np.where(at == 0, before[:, 0] - wide, nearer[0])
+        high[asked, 0] = np.where(at == last, after[:, 0] + wide, nearer[1])
+        height = np.where(most.min(axis=1)[:, None] < 0.5, -most, least)
+        left = _to_gain(places, height, at) > room[row, at] / 8 + EPS / 4 * abs(height[row, at])
+        asked = asked[left]
+    return np.clip(error, 0.0, 1 - alpha), np.clip(power * (1 + 4 * EPS), alpha, 1.0), tops
 
 
-def _heights(first, second, places, alpha):
-    """1 - delta(s) - e^s alpha, from below, for places s and levels."""
-    s, missed = places.ravel(), np.empty(places.size)
-    right = s >= 0
-    missed[right] = first.complement(s[right])
-    missed[~right] = second.complement(-s[~right])
-    missed, size = missed.reshape(places.shape), np.exp(np.abs(places))
-    rises = missed - size * alpha * (1 + 8 * EPS)
-    falls = (missed - alpha * (1 + 8 * EPS)) / size * (1 - 4 * EPS)
-    return np.where(places >= 0, rises, falls)
+def _to_gain(places, height, at):
+    """How much higher than the highest place of each row its peak may be: on either side it is
+    below the lines through the two places before it, and through the two places after it."""
+    row, last = np.arange(len(at)), len(GRID) - 1
+    grown, gain = np.exp(places - places[row, at][:, None]), np.full(len(at), inf)
+    inside = (at >= 2) & (at <= last - 2)
+    row, at = row[inside], at[inside]
+    t, h = ([x[row, at + n] - x[row, at] for n in range(-2, 3)] for x in (grown, height))
+    right = np.minimum(-h[1] / -t[1] * t[3], h[3] + (h[3] - h[4]) / (t[4] - t[3]) * t[3])
+    left = np.minimum(h[3] / t[3] * t[1], h[1] + (h[1] - h[0]) / (t[1] - t[0]) * -t[1])
+    gain[inside] = np.fmax(left, right)
+    gain[height.max(axis=1) == 0] = 0.0  # e^abs(s) is infinite, and so is it further out
+    return gain
+
+
+def _bounds(first, second, places, alpha):
+    """For places s and levels: 1 - delta(s) - e^s alpha from below, delta(s) + e^s alpha from
+    above, and how well delta is known. For s < 0 the curve of the other direction says delta(s).
+    A power that is small has more digits than 1 minus the error."""
+    s, curve, right = places.ravel(), np.empty((3, places.size)), places.ravel() >= 0
+    if right.any():
+        curve[:, right] = first.curve(s[right], EPS / 2 * min(1.0, alpha.min()))
+    if not right.all():
+        curve[:, ~right] = second.curve(-s[~right], EPS / 2)
+    low, high, missed = curve.reshape(3, *places.shape)
+    size, more = np.exp(np.abs(places)), alpha * (1 + 8 * EPS)
+    rises, falls = missed - size * more, (missed - more) / size * (1 - 4 * EPS)
+    least = np.nan_to_num(np.where(places >= 0, rises, falls), nan=-inf, neginf=-inf)
+    most = np.where(places >= 0, np.fmin(high + size * more, 1 - least), 1 - least)
+    return least, most, np.where(places >= 0, high - low, (high - low) / size)
 
 
 def mu_of(epsilon, delta):

@@ -84,14 +84,11 @@ class Direction:
 
     def delta(self, epsilon):
         """(low, high) for an array of e >= 0."""
-        return self._curve(epsilon, LEAST)[:2]
+        return self.curve(epsilon, LEAST)[:2]
 
-    def complement(self, epsilon):
-        """1 - delta(e) from below, without cancellation where it is small."""
-        return self._curve(epsilon, EPS / 2)[2]
-
-    def _curve(self, epsilon, least):
-        """(low, high) of delta(e), low of 1 - delta(e). A tail below ``least`` asks no line."""
+    def curve(self, epsilon, least):
+        """(low, high) of delta(e), and 1 - delta(e) from below, without cancellation where it is
+        small. A tail below ``least`` asks no line."""
         ends = [self.surely_infinite, self.infinite + least, 1 - self.infinite - least]
         bounds = np.outer(ends, np.ones(len(epsilon)))
         if not self.disjoint:

@@ -13,7 +13,7 @@ from ..checks import (
     MOST, Array, ArrayLike, Count, NonnegativeOrInf, OpenProbabilityNumber, Order, Probability,
     checked, refusal, within,
 )  # fmt: skip
-from .attacks import FLOOR, least_error, most_power, mu_interval
+from .attacks import FLOOR, best_attack, mu_interval
 from .direction import Direction
 from .law import EPS, Gaussian, Step
 from .written import Finite
@@ -201,7 +201,7 @@ class PrivacyLoss:
         """The least type-II error of any test of level alpha between the two laws, 0 <= alpha <= 1
         (the trade-off function of Dong, Roth and Su 2022), in the worse of the two directions:
         min of T(p, q) and T(q, p) at each alpha, which need not be convex where they cross."""
-        return np.min(self._both_ways(least_error, alpha), axis=0)
+        return self._attacked(alpha)[0]
 
     @overload
     def tpr(self, fpr: float) -> float: ...
@@ -220,8 +220,7 @@ class PrivacyLoss:
         >>> round(dp.gaussian(sigma=2.0).tpr(fpr=0.01), 4)
         0.0339
         """
-        most = np.max(self._both_ways(most_power, fpr), axis=0)
-        return np.minimum(most, np.nextafter(fpr + self.advantage(), 2.0))
+        return np.minimum(self._attacked(fpr)[1], np.nextafter(fpr + self.advantage(), 2.0))
 
     def advantage(self) -> float:
         """The largest TPR - FPR of any membership attack, ``delta(0)``: also the total variation
@@ -247,12 +246,11 @@ class PrivacyLoss:
         """
         return mu_interval(self, delta)
 
-    def _both_ways(self, answer, levels):
-        """What both directions answer to an array of levels, each in its shape."""
-        ways = [copy(way) for way in self._directions]
+    def _attacked(self, levels):
+        """(least error, largest power) at an array of levels, each in its shape."""
         with np.errstate(all="ignore"):
-            pairs = zip(ways, ways[::-1], strict=True)
-            return [answer(*pair, levels.ravel()).reshape(levels.shape) for pair in pairs]
+            ends = best_attack([copy(way) for way in self._directions], levels.ravel())
+        return [end.reshape(levels.shape) for end in ends]
 
     def __reduce__(self):
         return PrivacyLoss, (self._given,)

@@ -1,4 +1,4 @@
 """What the page calculator and ``python -m dpnotes`` share."""
 
-from .questions import QUESTIONS, answer, answers, attack, curve, risk, rows, substitution
+from .questions import QUESTIONS, answer, answers, attack, curve, risk, roc, rows, substitution
 from .wording import digits

@@ -39,6 +39,7 @@ AT_THE_ENDS = {  # of the range of delta: why nothing is calibrated there
     1: "at 1 every mechanism meets the target",
 }
 DELTAS = np.geomspace(1e-12, 1e-2, 31)  # of the curve
+FPRS = np.geomspace(1e-4, 1, 25)  # of the ROC curve, 1 % among them
 
 
 def answer(query):
@@ -119,6 +120,11 @@ def substitution(query):
 def attack(query):
     """A sentence on {"parts": ...}: what the best attack finds at 1 % false alarms."""
     return found_at(FPR, total(_known(query)).tpr(FPR))
+
+
+def roc(query):
+    """{fpr, tpr} of {"parts": ...}: the largest true positive rate at each false positive rate."""
+    return {"fpr": FPRS.tolist(), "tpr": total(_known(query)).tpr(FPRS).tolist()}
 
 
 def risk(query):

@@ -76,15 +76,22 @@ globalThis.dpnAnswer = (() => {
       .replaceChildren(...silent.map((row) => element("li", {}, link(row), `: ${row.why}`)));
   }
 
+  const sizeOf = (figure) => (figure.clientWidth < 450 ? "narrow" : "wide");
+
+  function roc(_found, { fpr, tpr }) {
+    const figure = find("roc");
+    figure.innerHTML = globalThis.dpnChart.roc(fpr, tpr, sizeOf(figure));
+  }
+
   function curve(found, lines) {
-    const figure = find("curve"),
-      size = figure.clientWidth < 450 ? "narrow" : "wide";
+    const figure = find("curve");
     const named = { [found.sharp ? "exact" : "at most"]: lines.exact, "Rényi DP": lines.renyi };
-    figure.innerHTML = globalThis.dpnChart.svg(lines.delta, named, found, size);
+    figure.innerHTML = globalThis.dpnChart.svg(lines.delta, named, found, sizeOf(figure));
   }
 
   const SECTIONS = [
     ["attack", attack],
+    ["roc", roc],
     ["rows", theorems],
     ["curve", curve],
     ["substitution", remark],

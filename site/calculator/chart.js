@@ -1,4 +1,5 @@
-// The curve of epsilon against delta, as SVG, drawn as the interactive figures are (sliders/draw.js).
+// The curve of epsilon against delta, and the ROC curve of the best attacks, as SVG, drawn as the
+// interactive figures are (sliders/draw.js).
 globalThis.dpnChart = (() => {
   const LOOKS = [
     { color: 0, dash: "" },
@@ -42,13 +43,41 @@ globalThis.dpnChart = (() => {
     const powers = [-12, -10, -8, -6, -4, -2].map((n) => [10 ** n, `1e${n}`]);
     const x = { label: "δ", low: LOW, high: 2 * HIGH, log: true, ticks: powers };
     const y = { label: "ε", low: 0, high, ticks };
-    const spec = { controls: [], panels: [{ x, y, marks, share: 1 }] };
-    const { box, draw } = globalThis.dpnSlider;
-    return (
-      `<svg viewBox="${box(spec, size)}" role="img"` +
-      ` aria-label="ε against δ. ${words.join(". ")}">${draw(spec, {}, size)}</svg>`
-    );
+    return picture({ x, y, marks, share: 1 }, `ε against δ. ${words.join(". ")}`, size);
   }
 
-  return { svg };
+  function picture(panel, label, size) {
+    const { box, draw } = globalThis.dpnSlider,
+      spec = { controls: [], panels: [panel] };
+    const head = `<svg viewBox="${box(spec, size)}" role="img" aria-label="${label}">`;
+    return `${head}${draw(spec, {}, size)}</svg>`;
+  }
+
+  /** The largest true positive rate at each false positive rate, the diagonal, a dot at 1 %. */
+  function roc(fpr, tpr, size) {
+    const percents = (rate) => `${Number((100 * rate).toPrecision(1))} %`;
+    const low = fpr[0],
+      at = fpr.findIndex((rate) => Math.abs(rate - 0.01) < 1e-9);
+    const percent = [1e-4, 1e-3, 0.01, 0.1, 1].map((rate) => [
+      rate,
+      `${Number((100 * rate).toPrecision(1))} %`,
+    ]);
+    const axis = (label) => ({ label, low, high: 1, log: true, ticks: percent });
+    const bound = { text: "— no attack finds more", x: 0.9, y: 0.0005, anchor: "end", color: 0 };
+    const guess = { text: "- - guessing", x: 0.9, y: 0.0002, anchor: "end", color: "muted" };
+    const marks = [
+      { kind: "line", x: [low, 1], y: [low, 1], color: "muted", dash: "6 4" },
+      { kind: "line", x: fpr, y: tpr, color: 0, width: 2.2 },
+      { kind: "note", ...bound },
+      { kind: "note", ...guess },
+      { kind: "dots", x: fpr[at], y: tpr[at], color: 0 },
+    ];
+    const ends = [0, at].map(
+      (n) => `about ${(100 * tpr[n]).toPrecision(3)} % at ${percents(fpr[n])}`,
+    );
+    const label = `What attacks find at most, against false alarms: ${ends.join(", ")}`;
+    return picture({ x: axis("false alarms"), y: axis("found"), marks, share: 1 }, label, size);
+  }
+
+  return { roc, svg };
 })();

@@ -19,6 +19,7 @@ SOLUTION = re.compile(
     r"^```\{solution\} (\S+)\n(.*?)(?=\n```\{exercise|\n\([\w-]+\)=\n|\n## |\Z)", re.M | re.S
 )
 GATED = r"```{solution-start} \1\n:class: dropdown\n\2\n```{solution-end}\n```\n"
+MOVES = "*Here the book's page has a figure with controls, which a notebook cannot show.*\n"
 
 
 def tex_commands():
@@ -32,10 +33,10 @@ def tex_commands():
 
 
 def without_widgets(text):
-    """A page without what the site alone can show: interactive figures, the calculator,
-    how to get what a reader of the notebook has."""
+    """A page without what the site alone can show: interactive figures (a sentence says so), the
+    calculator, how to get what a reader of the notebook has."""
     widget = r"^(`{3,}|:{3,})\{(slider|calculator|get-package)\}.*?^\1\n"
-    return re.sub(widget, "", text, flags=re.S | re.M)
+    return re.sub(widget, lambda m: MOVES * (m[2] == "slider"), text, flags=re.S | re.M)
 
 
 def as_notebook(text):

@@ -37,7 +37,7 @@ OTHER_NOTATION = {
     r"\bper cents?\b": "the word is 'percent'",
     r"\(\\alpha, *\\eps\)\$?-RDP": "the parameter of RDP is \\xi",
     r"(?<!learning )\brate \$(?:q|p|\\gamma|\\lambda)\b": "a sampling rate is $r$",
-    r"\d\\,\d{3}(?!\d)": "thousands are marked by a comma: 60,000 or $60{,}000$",
+    r"\d\\,\d{3}(?!\d)|\b\d{1,3} 000\b": "thousands are marked by a comma: 60,000 or $60{,}000$",
     r"\\blacksquare|\\qed\b|∎": "the end of a proof is set by {dropdown} Proof",
 }
 

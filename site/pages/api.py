@@ -23,6 +23,26 @@ CALL = re.compile(
 PLACE = "% every public name"  # in the page: where the list comes
 MEMBERS = ["   :members:", "   :inherited-members: tuple"]
 WITH_ID = re.compile(r"\b[A-Z]-[\w.-]*\w")
+TASKS = {
+    "Losses, and what they cost": "PrivacyLoss gaussian laplace discrete_gaussian discrete_laplace"
+    " randomized_response finite bounded_range subsample subsample_substitution",
+    "How much noise": "calibrate gaussian_sigma gaussian_delta",
+    "Publish": "safe_sum safe_quantile to_grid clip_rows secure_rng",
+    "Mechanisms": "discrete_laplace_mechanism discrete_gaussian_mechanism laplace_mechanism"
+    " gaussian_mechanism randomized_response_mechanism randomized_response_estimate",
+    "Prove a number": "prove check Proof",
+    "From Rényi and concentrated DP": "rdp_to_dp rdp_to_dp_improved rdp_to_dp_optimal zcdp_to_dp"
+    " zcdp_to_dp_improved",
+    "How far two laws are apart": "tradeoff hockey_stick max_divergence approximate_max_divergence"
+    " renyi_divergence kl total_variation density_laws dominating_pair",
+}
+# what Sphinx writes around each word, for nothing: a third of the page
+AROUND = {
+    r'<span class="(?:pre|n|o|p|default_value)">([^<]*)</span>': r"\1",
+    r'<span class="w">(\s*)</span>': r"\1",
+    r' title="Link to this (?:definition|heading)"': "",
+    r"docutils literal notranslate": "literal",
+}
 MARKS = re.compile(r"(``.+?``|`.+?`)", re.S)
 
 
@@ -49,19 +69,39 @@ def write_list(app, docname, source):
     """Headings, and what autodoc is to show below each."""
     if docname != PAGE:
         return
+    (_, everything), *others = rooms()
     lines = []
-    for room, names in rooms():
-        page = room.__name__.split(".")[-1].replace("_", "-")
-        lines += [f"## {'dp' if room is dp else page.replace('-', '_')}", ""]
-        lines += [] if room is dp else [f"Page {{doc}}`{page}`.", ""]
-        lines += ["```{eval-rst}"]
-        for name, thing in names.items():
-            kind = "class" if inspect.isclass(thing) else "function"
-            kind = kind if inspect.isclass(thing) or inspect.isroutine(thing) else "data"
-            lines += [f".. auto{kind}:: {room.__name__}.{name}"]
-            lines += {"class": MEMBERS, "data": ["   :no-value:"], "function": []}[kind] + [""]
-        lines += ["```", ""]
+    for task, names in by_task(everything).items():
+        lines += [f"## {task}", "", *listed(dp, names)]
+    lines += ["## By chapter", "", "`from dpnotes.chapters import composition`, and so on.", ""]
+    for room, names in others:
+        page = room.__name__.split(".")[-1]
+        lines += [f"### {page}", "", f"Page {{doc}}`{page.replace('_', '-')}`.", ""]
+        lines += listed(room, names)
     source[0] = source[0].replace(PLACE, "\n".join(lines))
+
+
+def by_task(everything):
+    """{task: {name: object}} of what `dpnotes` itself offers; each name has one task."""
+    told = [name for names in TASKS.values() for name in names.split()]
+    if sorted(told) != sorted(everything):
+        raise ValueError(f"one task for each name: {sorted(set(told) ^ set(everything))}")
+    return {
+        task: {name: everything[name] for name in names.split()} for task, names in TASKS.items()
+    }
+
+
+def listed(room, names):
+    """Links to the names, then what autodoc is to show of each."""
+    links = (f'<a href="#{room.__name__}.{name}"><code>{name}</code></a>' for name in names)
+    lines = ["```{raw} html", f'<p class="api-names">{" ".join(links)}</p>', "```", ""]
+    lines += ["```{eval-rst}"]
+    for name, thing in names.items():
+        kind = "class" if inspect.isclass(thing) else "function"
+        kind = kind if inspect.isclass(thing) or inspect.isroutine(thing) else "data"
+        lines += [f".. auto{kind}:: {room.__name__}.{name}"]
+        lines += {"class": MEMBERS, "data": ["   :no-value:"], "function": []}[kind] + [""]
+    return [*lines, "```", ""]
 
 
 def plain_signature(app, what, name, thing, options, shown, returns):
@@ -187,6 +227,13 @@ def link_first_calls(body, address):
     return CALL.sub(link, body)
 
 
+def lighten(app, pagename, templatename, context, doctree):
+    """The page without the elements that show nothing."""
+    if pagename == PAGE:
+        for pattern, inside in AROUND.items():
+            context["body"] = re.sub(pattern, inside, context["body"])
+
+
 def link_cells(app, pagename, templatename, context, doctree):
     if doctree is not None and pagename != PAGE and PAGE in app.env.all_docs:
         context["body"] = link_first_calls(context["body"], context["pathto"](PAGE))
@@ -195,6 +242,7 @@ def link_cells(app, pagename, templatename, context, doctree):
 def setup(app):
     app.setup_extension("sphinx.ext.autodoc")
     app.connect("html-page-context", link_cells)
+    app.connect("html-page-context", lighten)
     app.connect("source-read", write_list)
     app.connect("autodoc-process-signature", plain_signature)
     app.connect("autodoc-process-docstring", describe)

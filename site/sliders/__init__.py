@@ -22,7 +22,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from surroundings import node_executable
 
-from . import noise, opening, rounds, training  # noqa: F401  each makes its figures known
+from . import attacks, noise, opening, rounds, training  # noqa: F401  each makes its figures known
 from .spec import FIGURES
 
 HERE = Path(__file__).resolve().parent

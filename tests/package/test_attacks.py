@@ -8,6 +8,7 @@ from scipy.special import ndtr, ndtri
 from test_tradeoff import best_test, product
 
 import dpnotes as dp
+from dpnotes.accountant.direction import Direction
 from evidence import at_most, equal, must_fail
 
 FLAT = 1e-12  # how far 1 - (an error) may be off
@@ -54,6 +55,19 @@ def test_small_rates_keep_their_digits():
     check(2.0)
     must_fail(check, 2.0 * (1 + 1e-6))
     must_fail(check, 2.0 * (1 - 1e-6))
+
+
+def test_few_places_are_asked(monkeypatch):
+    """Each asks for a line, or reads one: there are no more because a second direction is bounded,
+    or because a curve has a kink, or is known to few digits."""
+    asked, curve = [], Direction.curve
+    monkeypatch.setattr(Direction, "curve", lambda *given: asked.append(1) or curve(*given))
+    training = dp.subsample(dp.gaussian(1.1), 256 / 60_000).compose(14_100)
+    atoms = dp.subsample(dp.laplace(0.001), 0.5).compose(10)
+    for run, most in ((training, 12), (atoms, 12), (dp.randomized_response(1.0), 24)):
+        asked.clear()
+        run.tpr(0.01)
+        assert 2 <= len(asked) - 1 <= most  # one is the advantage
 
 
 def test_an_answer_has_the_shape_of_the_question():

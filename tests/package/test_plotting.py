@@ -60,3 +60,14 @@ def test_numbers_of_the_text_are_checked_to_their_digits():
     for text in ("0.66", "0.670", "0.7e0"):
         with pytest.raises(ValueError, match="is typed and 0.666"):
             plotting.says({text: 2 / 3})
+
+
+@pytest.mark.parametrize("aspect", ["auto", "equal"])
+def test_on_a_phone_the_key_lies_below_the_name_of_the_axis(aspect):
+    fig, axes = plotting.figure(width=4.6, height=4.2)
+    axes.plot([0, 1], [0, 1], label="a line")
+    axes.set(xlabel="false positive rate", ylabel="true positive rate", aspect=aspect)
+    plotting.show(fig, alt="A line from one corner to the other.")  # the narrow one is left
+    fig.draw_without_rendering()
+    key, name = axes.get_legend(), axes.xaxis.label
+    assert key.get_window_extent().y1 <= name.get_window_extent().y0

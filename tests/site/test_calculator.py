@@ -240,7 +240,7 @@ def check_answer(tab, asked):
 
 
 def check_details(tab, asked):
-    """The table of theorems, and the curve."""
+    """The table of theorems, and the two charts."""
     assert tab.locator(".calculator-theorems").get_attribute("open") is None, "they are folded"
     row_of = "(all) => all.map((row) => [...row.cells].map((cell) => cell.textContent).join('\\t'))"
     cells = tab.locator(".calculator-theorems tbody tr").evaluate_all(row_of)
@@ -254,6 +254,10 @@ def check_details(tab, asked):
     assert tab.locator(".calculator-attack").inner_text() == found["attack"]
     label = tab.locator(".calculator-curve > svg").get_attribute("aria-label")
     assert label.startswith("ε against δ. exact: from ")
+    label = tab.locator(".calculator-roc > svg").get_attribute("aria-label")
+    (percent,) = re.findall(r"about ([\d.]+) % at 1 %$", label)
+    at = calculator.risk(found)["tpr"]
+    assert abs(float(percent) - 100 * at) <= 5.1e-3 * 100 * at
 
 
 def test_a_wrong_field_withdraws_the_answer_until_it_is_right(python):

@@ -341,19 +341,32 @@ def test_how_to_get_the_package_is_said_where_it_is_called(page):
     assert "pip install" in text
 
 
+def built_with(folder, text, **options):
+    """A page of this text, in a site with these settings."""
+    (folder / "index.md").write_text(text)
+    options |= {"extensions": ["myst_parser", "pages.turn"]}
+    options["myst_enable_extensions"] = ["colon_fence"]
+    with docutils.docutils_namespace():
+        app = Sphinx(folder, None, folder / "out", folder / "trees", "html", options,
+                     status=None, warningiserror=True)  # fmt: skip
+        app.build()
+    return (folder / "out" / "index.html").read_text()
+
+
 @pytest.mark.parametrize("address", ["", "https://github.com/some-one/dpnotes"])
 def test_the_repository_is_spoken_of_where_there_is_one(tmp_path, address):
     text = "# A\n\n:::{repository}\n[Tell us](repository:/issues).\n:::\n\n```{get-package}\n```\n"
-    (tmp_path / "index.md").write_text(text)
-    options = {"extensions": ["myst_parser", "pages.turn"], "repository": address}
-    options["myst_enable_extensions"] = ["colon_fence"]
-    with docutils.docutils_namespace():
-        app = Sphinx(tmp_path, None, tmp_path / "out", tmp_path / "trees", "html", options,
-                     status=None, warningiserror=True)  # fmt: skip
-        app.build()
-    page = (tmp_path / "out" / "index.html").read_text()
+    page = built_with(tmp_path, text, repository=address)
     for link in ('/issues"', "/issues/new?title=On%20the%20page%20index"):
         assert (f'href="{address}{link}' in page) == bool(address)
     assert ("Tell us" in page) == bool(address)
     command = f"git+{address}" if address else "."
     assert f"pip install {command}" in re.sub("<[^>]*>", "", page)
+
+
+@pytest.mark.parametrize("name", ["", "Ada"])
+@pytest.mark.parametrize("address", ["", "https://example.org/mistakes"])
+def test_who_answers_for_a_copy_is_said_where_it_is_filled_in(tmp_path, name, address):
+    page = built_with(tmp_path, "# A\n\n```{kept-by}\n```\n", kept_by=name, report_to=address)
+    assert ("Ada answers for this copy" in page) == bool(name)
+    assert (page.count(f'href="{address}"') == 2) == bool(address)  # here, and below each page

@@ -35,6 +35,9 @@ def test_every_page_that_runs_is_a_notebook(written):
         assert "".join(first["source"]).startswith("---\nmath:\n"), path.name
         text = "".join("".join(cell["source"]) for cell in rest)
         assert not re.search(r"\{(cite|doc|glue|slider|calculator|get-package)", text), path.name
+        page = (ROOT / "chapters" / f"{path.stem}.md").read_text(encoding="utf-8")
+        text += "".join(first["source"])
+        assert text.count("has a figure with controls") == page.count("{slider} "), path.name
         links = re.findall(r"\]\(([\w-]+)\.ipynb\)", text)
         # notation, errata ... have no code, and so no notebook
         assert all((ROOT / "chapters" / f"{link}.md").exists() for link in links), path.name

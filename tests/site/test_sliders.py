@@ -13,9 +13,12 @@ import re
 import numpy as np
 import pytest
 import test_site
+from scipy.optimize import brentq
 from scipy.special import logsumexp, ndtr
 
 import dpnotes as dp
+from dpnotes import calculator
+from dpnotes.calculator import command_line
 from dpnotes.chapters import erm
 from dpnotes.chapters.erm import surveys
 from machine import ROOT, SITE
@@ -302,13 +305,67 @@ def check_erm_accuracy(spec):
             assert abs(right.mean() - shown) <= 5.1e-4
 
 
+def check_one_run(spec):
+    """What attacks find, from delta alone: each e^s a + delta(s) is a bound, the least is attained.
+    Of the mechanisms that are no training, delta is a closed form."""
+    data, fpr = spec["data"], np.array(spec["data"]["fpr"])
+    curves = [  # of a parameter, which is to be found
+        lambda a, e: gaussian_delta(1 / a, e),
+        lambda a, e: np.maximum(0, -np.expm1((e - a) / 2)),
+        lambda a, e: np.maximum(0, (np.exp(a) - np.exp(e)) / (1 + np.exp(a))),
+    ]
+    times = np.array([0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 0.95, 1, 1.1, 1.3, 1.6, 2])
+    for at in np.ndindex(5, 5):
+        i, j = at
+        sigma, k = values(spec, "sigma")[i], values(spec, "k")[j]
+        run = dp.subsample(dp.gaussian(sigma), 256 / 60_000).compose(int(k))
+        epsilon = run.epsilon(1e-5)
+        drawn([data["at"][i][j], *data["epsilons"][i][j]], [epsilon, *epsilon * times])
+        written([data["say_epsilon"][i][j]], [epsilon])
+        found = [brentq(lambda a, f=f: f(a, epsilon) - 1e-5, 1e-3, 60) for f in curves]  # noqa: B023
+        laws = [run.delta, *(functools.partial(f, a) for f, a in zip(curves, found, strict=True))]
+        common = [0.0, *np.geomspace(epsilon / 50, 4 * epsilon + 0.2, 400), *found]
+        for n, law in enumerate(laws):
+            last = brentq(lambda e: law(e) - 1.0001e-10, 0, 100)  # noqa: B023
+            s = np.array([*common, last])
+            delta, shown = (
+                law(s),
+                {
+                    name: data[name][n][i][j]
+                    for name in data
+                    if np.shape(data[name])[:3] == (4, 5, 5)
+                },
+            )
+            drawn(shown["deltas"], law(epsilon * times), (0, 1))
+            bound = np.minimum(
+                (delta + np.exp(s) * fpr[:, None]).min(1),
+                (1 - (1 - delta - fpr[:, None]) * np.exp(-s)).min(1),
+            )
+            np.testing.assert_allclose(shown["found"], bound, rtol=6e-3)
+            np.testing.assert_allclose(shown["missed"], 1 - bound, rtol=6e-3, atol=2e-3)
+            np.testing.assert_allclose(shown["common"], bound[4], rtol=3e-3)
+            rounded_up(shown["say_found"], 100 * shown["common"], 1.1e-3)
+            rounded_up(shown["advantage"], delta[0], 1.1e-3)
+            some = delta >= 1e-10
+            low, high = max(float(shown["low"]), 1e-9), float(shown["high"])
+            most, least = gaussian_delta(1 / high / 1.001, s), gaussian_delta(1.001 / low, s)
+            assert np.all((most >= delta - 1e-14)[some]) and np.all((least <= delta)[some])
+            assert np.any((gaussian_delta(1 / high / 0.97, s) < delta)[some])
+            if (n, at) != (2, (0, 4)):  # there it says 0, which is less than the least
+                assert np.any((gaussian_delta(1 / (low + 0.03), s) > delta)[some])
+
+
+def rounded_up(text, truth, room):
+    assert truth * (1 - 5.1e-4) <= float(text) <= truth * (1 + room)
+
+
 PLANTS = {
     "laplace-pair": ("covered", 3, 4, 30), "gaussian-pair": ("delta", 5, 7),
     "response-dial": ("errors", 5), "gaussian-profile": ("profile", 9, 20),
     "composition-race": ("optimal", 4, 21),
     "amplification": ("after", 3, 11), "renyi-orders": ("classic", 3, 22),
     "contour-nodes": ("heights", 3, 4, 9), "first-training": ("whole", 3, 9),
-    "erm-accuracy": ("question", 1, 2, 7),
+    "erm-accuracy": ("question", 1, 2, 7), "one-run": ("found", 0, 2, 3, 4),
 }  # fmt: skip
 
 
@@ -331,6 +388,30 @@ def test_a_grid_is_small(name):
 
 def test_every_slider_of_the_pages_is_tested():
     assert set(PAGES) == set(PLANTS)
+
+
+def test_one_run_has_one_number_wherever_it_is_told(capsys):
+    """What the best attack finds in the training of the first page: there, in the slider, in the
+    calculator, and in a shell."""
+    data = grid("one-run")["data"]
+    fields = {"sigma": 1.1, "rate": "256/60000", "steps": 14_100}
+    told = [data["say_found"][0][2][3]]
+    command_line.main(["risk", *(f"--{name}={value}" for name, value in fields.items())])
+    text = capsys.readouterr().out
+    query = {"parts": [{"mechanism": "gaussian", **fields}]}
+    first = re.sub("<[^>]+>", "", (SITE / "chapters/intro.html").read_text(encoding="utf8"))
+    for said in (text, calculator.attack(query), first):
+        told += re.findall(r"([\d.]+) % of those", said)
+    assert len(told) == 4 and len(set(told)) == 1
+    run = dp.subsample(dp.gaussian(1.1), 256 / 60_000).compose(14_100)
+    rounded_up(told[0], 100 * run.tpr(0.01), 1.1e-3)
+    curve = calculator.roc(query)
+    at = np.abs(np.array(curve["fpr"]) - 0.01).argmin()
+    np.testing.assert_allclose(curve["tpr"][at], run.tpr(0.01), rtol=1e-12)
+    shell = dict(zip(("advantage", "low", "high"), re.findall(r"0\.\d+", text)[2:], strict=True))
+    assert data["advantage"][0][2][3] == calculator.digits(shell["advantage"], 4, np.ceil)
+    assert data["low"][0][2][3] == calculator.digits(shell["low"], 4, np.floor)
+    assert data["high"][0][2][3] == calculator.digits(shell["high"], 4, np.ceil)
 
 
 # ---- in the browser ----
