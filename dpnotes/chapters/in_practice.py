@@ -216,9 +216,11 @@ def _reaching(value, law, way):
     down (-1), reaches CUT. The leading bits of a double >= 0 increase with it: only the values of
     one bin are sorted."""
     bits = value.view(np.int64) >> ROUGH
-    sums = np.append(0.0, np.cumsum(np.bincount(bits, law)[::way]))
+    counts = np.bincount(bits, law)
+    sums = np.append(0.0, np.cumsum(counts if way > 0 else counts[::-1]))
     at = min(int(np.searchsorted(sums[1:], CUT)), len(sums) - 2)
     inside = np.flatnonzero(bits == (at if way > 0 else len(sums) - 2 - at))
-    inside = inside[np.argsort(value[inside])[::way]]
-    last = np.searchsorted(sums[at] + np.cumsum(law[inside]), CUT)
+    order = np.argsort(way * value[inside])
+    inside = inside[order]
+    last = int(np.searchsorted(sums[at] + np.cumsum(law[inside]), CUT))
     return value[inside[min(last, len(inside) - 1)]]
