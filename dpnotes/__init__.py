@@ -29,7 +29,7 @@ from .mechanisms import (
     laplace_mechanism, randomized_response_estimate, randomized_response_mechanism,
 )  # fmt: skip
 from .proofs import Proof, check, prove
-from .safe import secure_rng, safe_quantile, safe_sum, to_grid
+from .safe import safe_count, safe_mean, safe_quantile, safe_sum, secure_rng, to_grid
 
 __all__ = [
     "PrivacyLoss", "Proof", "approximate_max_divergence", "bounded_range", "calibrate", "check",
@@ -39,7 +39,8 @@ __all__ = [
     "gaussian_mechanism", "gaussian_sigma", "hockey_stick", "kl", "laplace",
     "laplace_mechanism", "max_divergence", "prove", "randomized_response",
     "randomized_response_estimate", "randomized_response_mechanism", "rdp_to_dp",
-    "rdp_to_dp_improved", "rdp_to_dp_optimal", "renyi_divergence", "safe_quantile", "safe_sum",
+    "rdp_to_dp_improved", "rdp_to_dp_optimal", "renyi_divergence", "safe_count",
+    "safe_mean", "safe_quantile", "safe_sum",
     "secure_rng", "subsample", "subsample_substitution", "to_grid", "total_variation", "tradeoff",
     "zcdp_to_dp", "zcdp_to_dp_improved",
 ]  # fmt: skip

@@ -24,6 +24,8 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.transforms import ScaledTranslation
 
+from dpnotes import sentences
+
 style.use(Path(__file__).with_name("dpnotes.mplstyle"))
 
 INK, MUTED, GRID = "#1b1f24", "#5b6570", "#d5dae0"
@@ -176,10 +178,20 @@ def glue(name, value):
 
 
 def says(numbers):
-    """Check numbers that the page's text has typed, ``{"1.0986": log(3)}``, to their last digit."""
-    for text, value in numbers.items():
-        if f"{value:.{len(text.partition('.')[2])}f}" != text:
-            raise ValueError(f"numbers must hold: {text} is typed and {value!r} comes out")
+    """Check what the page's text has typed, ``{"costs 41 percent": 100 * (sqrt(2) - 1)}``.
+
+    The words stand on the page once (a rule of site/checks); here their number agrees with the
+    value to its last digit. Words with several numbers have a tuple of values.
+    """
+    for words, values in numbers.items():
+        typed = sentences.numbers(words)
+        values = values if isinstance(values, tuple) else (values,)
+        if len(typed) != len(values):
+            raise ValueError(f"numbers must be as many as values: {words!r} has {len(typed)}")
+        for (number, low, high), value in zip(typed, values, strict=True):
+            slack = 1e-9 * max(abs(low), abs(high))
+            if not low - slack <= value <= high + slack:
+                raise ValueError(f"numbers must hold: {number} is typed and {value!r} comes out")
 
 
 class Drawing:

@@ -119,6 +119,51 @@ def safe_sum(
 
 
 @checked
+def safe_count(values: Data, *, epsilon: PositiveNumber = 1.0, rng: Generator) -> int:
+    """How many of `values` are true, epsilon-DP if a row is added, removed or replaced.
+
+    `values` has one truth value a row, as `age >= 65` has; a number counts from 1/2 on, one that is
+    missing does not. Discrete Laplace noise of scale 1/epsilon is added, exactly drawn
+    (X-safe-sum), so it may be negative.
+
+    >>> dp.safe_count([True, False, True, True], epsilon=2.0, rng=np.random.default_rng(1))
+    3
+    """
+    steps = to_grid(values, lower=0.0, upper=1.0, grid=1.0)
+    return int(discrete_laplace_mechanism(int(np.sum(steps)), epsilon=epsilon, rng=rng))
+
+
+@checked
+def safe_mean(
+    values: Data, *, lower: RealNumber, upper: RealNumber, grid: PositiveNumber | None = None,
+    epsilon: PositiveNumber = 1.0, rng: Generator,
+) -> float:  # fmt: skip
+    """The mean of `values`, a number of [lower, upper], epsilon-DP if a row is added or removed.
+
+    Rows are clipped and rounded to multiples of `grid` (`to_grid`; without it as in
+    `safe_quantile`). Two sums of integers get discrete Laplace noise, exactly drawn: of the steps
+    from `lower` up to each row, and of those from there to `upper`. Together they have the number
+    of rows, too, at no further epsilon (X-safe-mean). The middle, if their total is not above 0;
+    `values` may be empty. If a row is replaced it is (2 epsilon)-DP.
+
+    >>> values, rng = [2, 3, 4, 99], np.random.default_rng(1)
+    >>> round(dp.safe_mean(values, lower=0.0, upper=10.0, epsilon=9.0, rng=rng), 2)
+    4.75
+    """
+    if not lower < upper:
+        raise refusal("upper", upper, "a number above lower")
+    grid = grid or _public_grid(lower, upper)
+    least, most = _grid_ends(lower, upper, grid)
+    steps = np.ravel(to_grid(values, lower=lower, upper=upper, grid=grid)).tolist()
+    sums = np.array([sum(x - least for x in steps), sum(most - x for x in steps)], dtype=object)
+    noisy = discrete_laplace_mechanism(sums, max(most - least, 1), epsilon, rng=rng)
+    below, total = int(noisy[0]), int(noisy.sum())
+    share = Fraction(below, total) if total > 0 else Fraction(1, 2)
+    mean = least + (most - least) * min(max(share, 0), 1)
+    return min(max(float(mean) * grid, lower), upper)
+
+
+@checked
 def safe_quantile(
     values: Data, quantile: ProbabilityNumber = 0.5, *, lower: RealNumber, upper: RealNumber,
     grid: PositiveNumber | None = None, epsilon: PositiveNumber = 1.0, rng: Generator,

@@ -6,7 +6,7 @@ import traceback
 import zipfile
 from pathlib import Path
 
-from . import judge, masters, sandbox, submissions
+from . import judge, masters, sandbox, submissions, words
 
 ROOT = Path(__file__).resolve().parents[2]
 SETUP = """#!/usr/bin/env bash
@@ -55,6 +55,8 @@ def write(name, masters_folder, target):
             info.external_attr = 0o755 << 16
             archive.writestr(info, text)
         archive.write(masters_folder / f"{name}.md", f"assignments/{name}.md")
+        for file in masters_folder.glob(words.FILE):
+            archive.write(file, f"assignments/{file.name}")
         for file in ("requirements.txt", "assignments/grading.txt"):
             archive.write(ROOT / file, file)
         for folder in ("assignments/grader", "dpnotes"):
@@ -69,7 +71,7 @@ def as_gradescope(master, result):
     said = {**result["helped"], **result["messages"]}
     tests = [
         {"name": f"Question {q.id}", "score": result["scores"][q.id], "max_score": q.points,
-         "output": said.get(q.id, "all tests hold"), "visibility": "after_due_date"}
+         "output": master.words(said.get(q.id, "all tests hold")), "visibility": "after_due_date"}
         for q in master.questions if not q.manual
     ]  # fmt: skip
     flags = "\n".join(result["flags"]) or "no flags"

@@ -5,8 +5,8 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from . import masters, reading, rendering
-from .files import printable, write
+from . import masters, reading, rendering, words
+from .files import neutral, printable, write
 from .marking import run_and_test
 from .opening import LARGEST, Late, alarm
 
@@ -50,7 +50,7 @@ def blank(master, submission):
     return {
         q.id: True for q in master.questions if q.manual and (
             submission.path is None or (
-                submission.answers.get(q.id) == masters.ANSWER
+                submission.answers.get(q.id) == q.source
                 and not shown.get(q.id) and not shown.get("")
             )
         )
@@ -87,7 +87,7 @@ def make_result(student, flags, log="", **known):
     result = {"student": student, "file": "", "code": "", "late": False, "log": printable(log)}
     result |= {name: {} for name in tables} | known
     result["flags"] = [printable(flag) for flag in reading.cut(flags)]
-    result["messages"] = {q: printable(said) for q, said in result["messages"].items()}
+    result["messages"] = {q: neutral(printable(said)) for q, said in result["messages"].items()}
     return result
 
 
@@ -105,7 +105,8 @@ def hung(pictures, gallery):
 def fingerprint(master_path, path, limits):
     """Changes when the submission, the master, the grader or its limits change."""
     digest = hashlib.sha256(json.dumps(asdict(limits)).encode())
-    for file in [master_path, *sorted(Path(__file__).parent.glob("*.py"))]:
+    sentences = Path(master_path).parent.glob(words.FILE)
+    for file in [master_path, *sentences, *sorted(Path(__file__).parent.glob("*.py"))]:
         digest.update(Path(file).read_bytes())
     if path:
         try:

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import nbformat
 
+from .words import Words
+from .words import read as read_words
+
 MARKERS = re.compile(r"^[ \t]*### (?:BEGIN|END) SOLUTION\n?", re.M)
 HIDDEN = re.compile(r"^### BEGIN HIDDEN TESTS\n(.*?)^### END HIDDEN TESTS\n?", re.M | re.S)
-ANSWER = "*Your answer here.*"
 PACKAGE = re.compile(r"\bdp\.|\bdpnotes\b")
 
 
@@ -43,6 +45,7 @@ class Master:
     given: list  # code cells that everyone gets and that need nothing of the student's
     names: set  # what the solution cells define
     with_package: set  # of these, what may be built on dpnotes
+    words: Words  # what sheet and feedback say besides
 
 
 def grading(cell):
@@ -113,12 +116,12 @@ def solution(source):
     return MARKERS.sub("", source).rstrip("\n")
 
 
-def student_version(notebook):
+def student_version(notebook, stub):
     """What students get: stubs, public tests, locks."""
     from nbgrader import preprocessors as nb  # slow, and needed only where a master is read
 
     student, resources = copy.deepcopy(notebook), {}
-    steps = [nb.ClearSolutions(text_stub=ANSWER), nb.ClearHiddenTests(), nb.ClearOutput()]
+    steps = [nb.ClearSolutions(text_stub=stub), nb.ClearHiddenTests(), nb.ClearOutput()]
     for step in [*steps, nb.LockCells(), nb.ComputeChecksums(), nb.CheckCellMetadata()]:
         student, resources = step.preprocess(student, resources)
     for cell in student.cells:
@@ -138,10 +141,11 @@ def read(path):
         "language_info": {"name": "python"},
     }
     first = notebook.cells[0]
-    if RULES.partition("\n")[0] not in first.source:  # a master may say them itself
-        first.source = HEAD.sub(lambda head: head[0] + RULES, first.source, count=1)
-    first.source += at_home(Path(path).stem, notebook)
-    student = student_version(notebook)
+    words = read_words(Path(path).parent)
+    if words.rules.partition("\n")[0] not in first.source:  # a master may say them itself
+        first.source = HEAD.sub(lambda head: head[0] + words.rules, first.source, count=1)
+    first.source += at_home(Path(path).stem, notebook, words)
+    student = student_version(notebook, words.answer)
     code = [c for c in notebook.cells if c.cell_type == "code"]
     answers = [c.source for c in code if grading(c).get("solution")]
     names = set().union(*map(bound, answers))
@@ -153,32 +157,35 @@ def read(path):
     for q in (q for q in questions if not q.manual and q.id in answered):
         cell, stub = answered[q.id]
         q.stub, q.given = stub.source, solution(cell.source)
-    for q, rubric in zip((q for q in questions if q.manual), read_rubrics(notebook), strict=True):
+    for q, rubric in zip(
+        (q for q in questions if q.manual), read_rubrics(notebook, words.rubric), strict=True
+    ):
         q.rubric = rubric
     for q in questions:
         check(path, q)
-    return Master(Path(path).stem, notebook, student, questions, given, names, with_package)
+    return Master(Path(path).stem, notebook, student, questions, given, names, with_package, words)
 
 
-def at_home(name, notebook):
+def at_home(name, notebook, words):
     """What a student needs who opens a sheet in a notebook of their own."""
     sources = [c.source for c in notebook.cells if c.cell_type == "code" and not grading(c)]
     needed = {module.split(".")[0] for module in imported(sources)} - sys.stdlib_module_names
     packages = [PACKAGES.get(module, module) for module in needed if module != "dpnotes"]
-    own = OWN if "dpnotes" in needed else ""
-    return HOME.format(packages=" ".join(sorted(packages)), own=own, name=name) if needed else ""
+    own = words.own if "dpnotes" in needed else ""
+    said = words.home.format(packages=" ".join(sorted(packages)), own=own, name=name)
+    return said if needed else ""
 
 
-def read_rubrics(notebook):
-    """For each question marked by hand the last paragraph that begins *Rubric.* between the one
-    before and it, or an empty text."""
+def read_rubrics(notebook, begin):
+    """For each question marked by hand the last paragraph that begins with *Rubric.* (or the word
+    of another language) between the one before and it, or an empty text."""
     rubrics, last = [], ""
     for cell in notebook.cells:
         if cell.cell_type == "markdown" and "points" in grading(cell):
             rubrics.append(last)
             last = ""  # it belongs to this question only
         for paragraph in re.split(r"\n\s*\n", cell.source):
-            if paragraph.startswith("*Rubric.*"):
+            if paragraph.startswith(begin):
                 last = paragraph
     return rubrics
 
@@ -208,21 +215,8 @@ def check(path, q):
         raise ValueError(f"{where}: public and hidden tests are both needed")
 
 
-RULES = """Replace each `raise NotImplementedError()` by your code and each *Your answer here.* by your text.
-The cell after each code cell tests it: no output means that these tests hold.
-Marking uses more tests than the ones you see, with other numbers.
-Answers may be numbers (fractions too), strings, lists, tuples, dictionaries, NumPy arrays or pandas columns.
-A cell, and the tests of a question, may work for 30 seconds, the whole notebook for four minutes; marking runs Python 3.11 to 3.13 with NumPy 2 (no `np.trapz`).
-"""  # noqa: E501
 HEAD = re.compile(r"# .*\n\n(?:\|.*\n)*\n?")  # title and table
 PACKAGES = {"sklearn": "scikit-learn"}  # where a package has another name than its module
-HOME = """
-
-On the book's page nothing needs to be installed.
-For a notebook of your own: `pip install {packages}`{own}.
-Put your name into the name of the file that you hand in: `{name}-yourname.ipynb`."""
-OWN = """, and the book's own package: `pip install .` in the book's folder, or `pip install` with
-the file `downloads/dpnotes-0-py3-none-any.whl` of the book's site"""
 LINK = re.compile(r"\[([^][\n\"]+)\]\(\.\./[\w-]+\.md\)")
 HEADER = """---
 file_format: mystnb

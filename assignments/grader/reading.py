@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from .masters import ANSWER, LINK, PACKAGE, bound, grading, used
+from .masters import LINK, PACKAGE, bound, grading, used
 from .opening import PHOTOS, Late, Unreadable, parse
 
 ANSWERS = 200_000  # characters of one answer marked by hand, and of a student's code
@@ -176,7 +176,8 @@ def answers(cells, master):
     given = [c.source for c in master.student.cells if c.cell_type == "markdown"]
     given += [LINK.sub(r"*\1*", source) for source in given]  # as the notebook has it
     known = {grading(c).get("grade_id") for c in master.student.cells} - {None}
-    manual = [q.id for q in master.questions if q.manual]
+    stubs = {q.id: q.source for q in master.questions if q.manual}
+    manual = list(stubs)
     parts, loose, current, count = {q: [] for q in manual}, [], None, Counter()
     for kind, source, name, pictures in cells:
         if name in known:
@@ -191,7 +192,7 @@ def answers(cells, master):
     placed = [text for texts in parts.values() for text in texts]
     rest = [text for text in loose if not any(text is p for p in placed)]
     own = {q: parts[q] or rest for q in manual}
-    texts = {q: "\n\n".join(t for t, _ in own[q])[:ANSWERS] or ANSWER for q in manual}
+    texts = {q: "\n\n".join(t for t, _ in own[q])[:ANSWERS] or stubs[q] for q in manual}
     shown = {q: [p for _, (some, _) in own[q] for p in some][:PHOTOS] for q in manual}
     lost = [q for q in manual if count and not count[q]]
     flags = [f"the cell of answer {q} is missing: look into the notebook" for q in lost]

@@ -22,7 +22,7 @@ section { border-top: 1px solid #999 } h2 { font-size: 1.1rem } .sum { font-size
 p, pre, li { overflow-wrap: anywhere } .solution { overflow-x: auto }
 """
 PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<html lang="{language}"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{title}</title><style>{css}</style><h1>{title}</h1>
 {body}
 </html>
@@ -97,31 +97,36 @@ def remark(q, result):
     return f"{said}\nCorrected by hand: {comment}" if comment else said
 
 
-def solutions(q):
+def solutions(q, say):
     """The master's answer, folded: as code, or typeset with its rubric."""
     body = f"<pre>{html.escape(q.given)}</pre>"
     if q.manual:
         body = rendering.with_formulas(by_hand.model_answer(q))
-    return f'<details class="solution"><summary>model answer</summary>{body}</details>'
+    return f'<details class="solution"><summary>{say("model answer")}</summary>{body}</details>'
 
 
 def feedback(master, result, options, line, answers):
     """One student's page: the sum and the date, then each question with points and a remark."""
+    say, of = master.words, sum(q.points for q in master.questions)
     sums = f"{result['automatic']:g} points by tests; the rest is not marked yet"
     if result["total"] is not None:
-        sums = f"{result['total']:g} of {sum(q.points for q in master.questions):g} points"
+        sums = f"{result['total']:g} of {of:g} points"
     date = time.strftime("%Y-%m-%d", time.localtime(options.now))
     lost = all(score is None for score in result["scores"].values())
-    file = html.escape(result["file"]) or "no notebook was handed in"
-    file = "could not be marked" if lost else f"marked on {date}: {file}"
-    about = " ".join(filter(None, [f"{file}.", result["late_remark"], line]))
-    parts = [f'<p class="sum">{sums}</p>', f"<p>{about}</p>"]
+    file = "could not be marked" if lost else f"marked on {date}: {result['file']}"
+    file = file if lost or result["file"] else "no notebook was handed in"
+    about = [f"{say(file)}.", say(result["late_remark"]), say(line)]
+    parts = [
+        f'<p class="sum">{say(sums)}</p>',
+        f"<p>{html.escape(' '.join(filter(None, about)))}</p>",
+    ]
     for q in master.questions:
-        points = shown(result["points"][q.id]) or "no mark yet"
-        text = html.escape(remark(q, result)).replace("\n", "<br>")
-        head = f"<h2>{q.id}: {points} of {q.points:g}</h2>"
+        points = result["points"][q.id]
+        points = say("no mark yet") if points is None else shown(points)
+        text = html.escape(say(remark(q, result))).replace("\n", "<br>")
+        head = f"<h2>{say(f'{q.id}: {points} of {q.points:g}')}</h2>"
         parts.append(f"<section>{head}<p>{text}</p>{answers.get(q.id, '')}</section>")
-    return page(f"{master.name}: {result['student']}", parts)
+    return page(f"{master.name}: {result['student']}", parts, say.language)
 
 
 def parcel(out, pages):
@@ -148,9 +153,10 @@ def returned(place, text):
     return f"{name}.html", text.encode("utf-8", "replace")
 
 
-def page(title, parts):
+def page(title, parts, language="en"):
     """A page of its own, from a plain title and pieces of HTML."""
-    return PAGE.format(title=html.escape(title), css=CSS, body="\n".join(parts))
+    body = "\n".join(parts)
+    return PAGE.format(title=html.escape(title), css=CSS, body=body, language=language)
 
 
 def median(results):
@@ -181,7 +187,9 @@ def write_reports(out, master, results, collected, options):
     grades(out, master, results)
     imports(out, master, results, options.roster)
     line = median(results) if options.median else ""
-    answers = {q.id: solutions(q) for q in master.questions} if options.solutions else {}
+    answers = (
+        {q.id: solutions(q, master.words) for q in master.questions} if options.solutions else {}
+    )
     pages = {}
     for result in results:
         name = file_name(result["student"])

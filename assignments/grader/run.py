@@ -106,8 +106,10 @@ def supervised(context, *task):
 
 
 def place(path, folder):
-    """Where a submission lies in the folder of all, or an empty text."""
-    return printable(str(path.relative_to(folder))) if path else ""
+    """Where a submission lies in the folder of the class, or an empty text: of a folder around that
+    the course systems know nothing."""
+    inner = submissions.class_folder(Path(folder))
+    return printable(str(path.relative_to(inner))) if path else ""
 
 
 def has_company(result, jobs, left):

@@ -196,6 +196,7 @@ def choose(folder, name):
     if not books:
         return None, ["no notebook", *flags]
     right = [p for p in books if COPY.sub("", p.stem) == name]
+    right = right or [p for p in books if without_sheet(p.stem, "", name) != p.stem]
     best = max(right or books, key=age)
     if not right:
         flags.insert(0, "renamed file")

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .files import neutral
 from .session import SandboxEnded, StudentError
 
 
@@ -31,6 +32,6 @@ def brief(value):
             return "a generator"
         if isinstance(value, np.ndarray):
             return np.array2string(value, threshold=6, edgeitems=2, precision=6)[:120]
-        return repr(value)[:120]
+        return neutral(repr(value))[:120]
     except Exception:  # a number with too many digits, a list that is too deep
         return "something that can't be shown"

@@ -22,7 +22,7 @@ from .wording import digits
 
 MEANS = {"batch": "rate", "epochs": "steps"}  # what --batch and --epochs stand for
 RUN = "dpnotes" if Path(sys.argv[0]).stem == "dpnotes" else "python -m dpnotes"  # as it was called
-NAMES = ("epsilon", "delta", *ASKED, "steps", "rate", "risk", "prove")
+NAMES = ("epsilon", "delta", *ASKED, "steps", "rate", "batch", "risk", "prove")
 ABOUT = """\
 How private is a computation that uses noise? What it publishes would have been nearly as likely
 without any one person: every event's probability changes by a factor of at most e^epsilon, but
@@ -39,6 +39,8 @@ questions (the first word) and an example of each
              {run} steps --sigma 1.1 --rate 0.01 --epsilon 3 --delta 1e-5
   rate     the largest rate of sampling
              {run} rate --sigma 1.1 --steps 5000 --epsilon 3 --delta 1e-5
+  batch    the largest one, for so many people and passes over the data
+             {run} batch --sigma 1.1 --rows 60000 --epochs 20 --epsilon 3 --delta 1e-6
   risk     what attacks find, at a rate of false alarms (1 % unless said)
              {run} risk --sigma 1.1 --rate 256/60000 --steps 14100 --fpr 0.01
   prove    a file that proves epsilon (if none is given, the least one) at a delta

@@ -6,8 +6,8 @@ it; the numbers come from ``accountant`` and the rows of ``theorems``. A query i
     {"question": "epsilon", "delta": 1e-5,
      "parts": [{"mechanism": "gaussian", "sigma": 1.1, "rate": 0.00427, "steps": 14100}]}
 
-`question` is epsilon, delta, or one of noise, steps and rate of the first part, where noise is the
-parameter of its mechanism. ``runs.MECHANISMS`` lists the mechanisms and their parameters;
+`question` is epsilon, delta, or one of noise, steps, rate and batch of the first part, where noise
+is the parameter of its mechanism. ``runs.MECHANISMS`` lists the mechanisms and their parameters;
 approximate has a delta too. rate and steps are 1 unless said. With `rows`, the number of people, a
 part may have a `batch` (its mean size) in place of rate and `epochs` in place of steps. delta is 0
 unless said where every step is pure. Noise is that for sensitivity 1. A number may be a text, as
@@ -26,12 +26,12 @@ from ..checks import (
 from ..numerics import orders_near
 from ..proofs import prove
 from .runs import MECHANISMS, Part, epsilon_interval, total
-from .targets import calibrate_part, field_of, name_of, shown_answer
+from .targets import calibrate_part, field_of, largest_batch, name_of, shown_answer
 from .theorems import table
 from .typed import Typed, number
-from .wording import as_typed, call, digits, found_at, replaced, warnings
+from .wording import as_typed, call, digits, found_at, from_people, replaced, warnings
 
-QUESTIONS = ("epsilon", "delta", "noise", "steps", "rate")
+QUESTIONS = ("epsilon", "delta", "noise", "steps", "rate", "batch")
 SHARP = 1e-6  # above this relative width an answer is an upper end and not the number
 FPR = 0.01  # the false positive rate of an attack that an answer speaks of
 AT_THE_ENDS = {  # of the range of delta: why nothing is calibrated there
@@ -49,6 +49,8 @@ def answer(query):
     epsilon, delta, warnings, call. ValueError names what is wrong.
     """
     question = choice("question", query.get("question", "epsilon"), QUESTIONS)
+    if question == "batch":
+        return _batch(query)
     given, people = _given(query)
     parts = [_part(part, question, first=n == 0) for n, part in enumerate(given)]
     epsilon, delta = _target(query, question, parts)
@@ -76,9 +78,24 @@ def answer(query):
         "epsilon": _number(spent),
         "delta": float(delta),
         "shown_delta": digits(delta, 10, ceil) if question == "delta" else as_typed(delta),
-        "warnings": _say_batches(given) + warnings(parts, spent, delta, people),
+        "warnings": from_people(given) + warnings(parts, spent, delta, people),
         "call": call(question, parts, epsilon, delta),
     }
+
+
+def _batch(query):
+    """The answer where the batch of the first part is asked for."""
+    first, *rest = _parts(query)
+    _require("rows", query.get("rows"))
+    _require("epochs", first.get("epochs"))
+
+    def at(batch):
+        return query | {"question": "epsilon", "parts": [{**first, "batch": batch}, *rest]}
+
+    epsilon, delta = _target(query, "batch", _known(at(1)))
+    batch = largest_batch(lambda b: tuple(_known(at(b))), _given(at(1))[1], epsilon, delta)
+    asked = {"question": "batch", "name": "batch", "answer": batch, "shown": str(batch)}
+    return answer(at(batch) | {"delta": delta}) | asked
 
 
 def rows(query):
@@ -214,21 +231,12 @@ def _with_rate(given, people):
     if given.get("epochs") is not None:
         epochs, rate = given["epochs"], given.get("rate")
         if rate is None:
-            raise ValueError("epochs must be given together with batch or rate")
+            raise ValueError(
+                "epochs must be given together with batch or rate, if batch is not asked for"
+            )
         batches = ceil(1 / positive("rate", probability("rate", scalar("rate", rate))) - 1e-9)
         given["steps"] = ceil(positive("epochs", scalar("epochs", epochs)) * batches - 1e-9)
     return given
-
-
-def _say_batches(parts):
-    """Which rate and steps were made of batches and epochs, in words."""
-    said = []
-    for given in parts:
-        if given.get("batch") is not None:
-            said.append(f"a batch of {given['batch']:g} is rate {given['rate']:.6g}")
-        if given.get("epochs") is not None:
-            said.append(f"{given['epochs']:g} epochs are {given['steps']} steps")
-    return [f"From the number of people: {', '.join(said)}."] if said else []
 
 
 def _target(query, question, parts):

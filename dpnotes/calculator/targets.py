@@ -44,6 +44,26 @@ def _not_met(question, first, end, loss, epsilon, delta):
     return ValueError(said)
 
 
+def largest_batch(parts_of, people, epsilon, delta):
+    """A batch that meets the target while one person more does not; or all people. As steps are
+    whole numbers, epsilon need not grow with each person more."""
+
+    def spent(batch):
+        return epsilon_interval(parts_of(batch), delta)[1]
+
+    if (least := spent(1)) > epsilon:
+        least, delta = digits(least, 5, ceil), as_typed(delta)
+        said = f"got {epsilon!r}: a batch of 1 has this epsilon"
+        raise ValueError(f"epsilon must be at least {least} at delta = {delta}, {said}")
+    if spent(people) <= epsilon:
+        return people
+    batch, beyond = 1, people
+    while beyond - batch > 1:
+        middle = (batch + beyond) // 2
+        batch, beyond = (middle, beyond) if spent(middle) <= epsilon else (batch, middle)
+    return batch
+
+
 def field_of(question):
     """What is asked, as a field of the first part."""
     return "parameter" if question == "noise" else question

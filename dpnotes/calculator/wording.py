@@ -77,6 +77,17 @@ def warnings(parts, epsilon, delta, people=None):
     return texts + [text for name, text in REMARKS.items() if applies[name]]
 
 
+def from_people(parts):
+    """Which rate and steps were made of batches and epochs, in words."""
+    said = []
+    for given in parts:
+        if given.get("batch") is not None:
+            said.append(f"a batch of {given['batch']:g} is rate {given['rate']:.6g}")
+        if given.get("epochs") is not None:
+            said.append(f"{given['epochs']:g} epochs are {given['steps']} steps")
+    return [f"From the number of people: {', '.join(said)}."] if said else []
+
+
 def replaced(parts, epsilon, delta):
     """A sentence: epsilon if a person may be replaced by another, for sampled Gaussian steps; else
     nothing (X-poisson-substitution)."""

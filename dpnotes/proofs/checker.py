@@ -8,13 +8,12 @@ Every number is a ball that surely contains the true one. So a comparison that i
                 + sup over y >= h (J+1) of abs(M(c + iy)), times e^(-ce) / (pi h J).
 
 M is the product over all steps: sampled Gaussian ones by ``Sampled``, the rest in closed form. With
-J = 0 it is Chernoff's bound (X-alias-bound, part 1). Without Gaussian noise M does not fall: the
-atoms are listed first, and the line is of the rest (X-proof-atoms).
-Both directions are proved: ``way`` 1 is p
+J = 0 it is Chernoff's bound (X-alias-bound, part 1). Of Laplace noise alone M does not fall: its
+atoms are listed, and the line is of the rest (X-proof-atoms). Both directions: ``way`` 1 is p
 against q, -1 the reverse, where M(z) is the M of p against q at -1 - z (X-two-directions).
 """
 
-from itertools import product
+from itertools import combinations, pairwise, product
 from math import ceil, comb, inf, nextafter, prod
 from typing import NamedTuple
 
@@ -22,7 +21,8 @@ from flint import acb, arb, ctx, fmpz
 
 from .sampled import Sampled, beyond, least, sampled_step, surely
 
-FEW, MANY = 200_000, 2_000_000  # sums of losses that are listed; nodes of a line
+FEW, ROUNDS = 2_000_000, 20_000  # outcomes of all sums that are listed, and rounds of one law
+LONGEST = 10**8  # nodes of a line, times their bits
 
 
 class Line(NamedTuple):
@@ -93,8 +93,10 @@ class Run:
         """All sums of losses of finite laws, and of the ends of Laplace noise: how often each
         outcome occurs, and how probable."""
         laws = [(law, k) for (law, _), k in self.laws] + self.ends
-        many = prod(comb(k + len(law) - 1, k) for law, k in laws)
-        surely(many <= FEW, "finite laws with too many sums are not served")
+        known = "too many sums of losses to list"
+        surely(all(k <= ROUNDS or len(law) == 1 for law, k in laws), known)
+        many = prod(comb(k + len(law) - 1, k) for law, k in laws if len(law) > 1)
+        surely(many * sum(len(law) for law, _ in laws) <= FEW, known)
         counts = [list(partitions(k, len(law))) for law, k in laws]
         total = arb(0)
         for chosen in product(*counts):
@@ -141,13 +143,13 @@ def law(p, q, way):
 
 
 def partitions(total, parts):
-    """All ways to write a total as a sum of so many counts."""
+    """All ways to write a total as a sum of so many counts: bars stand between them."""
     if parts <= 1:
         yield (total,) * parts
         return
-    for first in range(total + 1):
-        for others in partitions(total - first, parts - 1):
-            yield (first, *others)
+    for bars in combinations(range(total + parts - 1), parts - 1):
+        ends = (-1, *bars, total + parts - 1)
+        yield tuple(end - start - 1 for start, end in pairwise(ends))
 
 
 def ways(times):
@@ -167,7 +169,8 @@ def bound(steps, epsilon, way, line):
     written = run.written(epsilon)
     if written is not None:
         return least([written + run.infinite])
-    surely((c > 0) & (arb(line.period) > 0) & (0 <= line.nodes <= MANY), "the line")
+    surely((c > 0) & (arb(line.period) > 0) & (line.nodes >= 0), "the line")
+    surely(line.nodes * line.bits <= LONGEST, "the line is too long")
     h = 2 * arb.pi() / arb(line.period)
     height = h * (line.nodes + 1)
     surely(len(line.spacings) == len(run.sampled), "the line is of other kinds of steps")
@@ -180,9 +183,10 @@ def bound(steps, epsilon, way, line):
         whole = prod((kind.real**k for kind, k in kinds), start=front)
         chernoff = (c * c.log() - (c + 1) * (c + 1).log()).exp()
         return least([whole * chernoff + run.infinite])
-    m, period = max(1, ceil(float(epsilon) / line.period)), arb(line.period)
+    m, period = max(1, ceil(min(float(epsilon) / line.period, 1e15))), arb(line.period)
     aliases = (1 - run.infinite) * (-c * m * period).exp() / (1 - (-c * period).exp())
-    aliases -= (epsilon - (c + 1) * m * period).exp() / (1 - (-(c + 1) * period).exp())
+    other = (epsilon - (c + 1) * m * period).exp() / (1 - (-(c + 1) * period).exp())
+    aliases -= (1 - Run(steps, -way).infinite) * other
     if not run.smooth:
         listed, left = run.listed(epsilon), moment(run.ends, acb(0)).real
         rounds = sum(k for _, k in run.ends)

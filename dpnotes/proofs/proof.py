@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from math import inf, isfinite, log
+from math import fsum, isfinite, log
 
 import numpy as np
 
@@ -64,7 +64,7 @@ class Proof:
             good = said["proof"] == FORMAT
             proof = cls(tuple(said["steps"]), said["epsilon"], said["delta"], said["lines"])
             good = good and set(said) == {"proof", "steps", "epsilon", "delta", "lines"}
-        except (TypeError, KeyError, ValueError):
+        except (TypeError, KeyError, ValueError, RecursionError):
             good = False
         if not good:
             raise refusal("text", ..., "a proof that dpnotes wrote")
@@ -105,6 +105,7 @@ def _is_step(step):
             good
             and len(values[0]) == len(values[1])
             and all(map(_is_decimal, [*values[0], *values[1]]))
+            and all(abs(fsum(map(float, law)) - 1) < 1e-12 for law in values)
         )
     else:
         good = all(map(_is_decimal, values)) and all(float(x) > 0 for x in values)
@@ -119,7 +120,7 @@ def _are_lines(lines):
         if not isinstance(line, list) or len(line) != 6 or not isinstance(line[5], list):
             return False
         c, period, count, angle, bits, spacings = line
-        numbers = all(type(x) is float and 0 < x < inf for x in (c, period, angle, *spacings))
+        numbers = all(type(x) is float and 1e-9 < x < 1e12 for x in (c, period, angle, *spacings))
         whole = type(count) is int and type(bits) is int
         if not (numbers and whole and 0 <= count <= MOST_NODES and 20 <= bits <= MOST_BITS):
             return False
@@ -143,9 +144,10 @@ def prove(run: PrivacyLoss, epsilon: NonnegativeNumber, delta: OpenProbabilityNu
     It needs room: ``run.epsilon(delta) * (1 + 1e-9)`` is proved, the least epsilon itself seldom
     is. Served: Gaussian noise, on all of the data or sampled, of several kinds, Laplace noise, and
     finite laws (named up to 15 digits); without Gaussian noise only if few sums of their losses
-    must be listed. Few rounds of rare sampling need too long a line. Nothing of the accountant is
-    trusted: ``check`` proves it anew, in ball arithmetic (X-proof, X-proof-atoms). It needs ``pip
-    install 'dpnotes[proof]'``.
+    must be listed, and many rounds of Laplace noise take seconds (with room 1e-6 a tenth of that).
+    Few rounds of rare sampling need too long a line. Nothing of the accountant is trusted:
+    ``check`` proves it anew, in ball arithmetic (X-proof, X-proof-atoms). It needs ``pip install
+    'dpnotes[proof]'``.
 
     >>> run = dp.subsample(dp.gaussian(4.0), 0.01).compose(10_000)
     >>> proof = dp.prove(run, epsilon=0.9468669, delta=1e-5)
@@ -153,6 +155,7 @@ def prove(run: PrivacyLoss, epsilon: NonnegativeNumber, delta: OpenProbabilityNu
     True
     """
     checker, plan = _tools()
+    checker.ctx.prec = 200  # of what is asked before there is a line
     steps, most = steps_of(run), run.delta(epsilon)
     checker.surely(most < delta, f"delta at epsilon = {epsilon!r} is about {most:.6g}, not less")
     room = min(log(delta / most) if most else 1.0, 0.1)
@@ -183,7 +186,12 @@ def check(proof: Proof) -> float:
     proved = 0.0
     for way in (1, -1):
         line = checker.Line(*proof.lines[str(way)])
-        bound = checker.bound(proof.steps, proof.epsilon, way, line)
+        try:
+            bound = checker.bound(proof.steps, proof.epsilon, way, line)
+        except OverflowError:
+            raise refusal(
+                "proof", ..., "one that dpnotes wrote: its numbers are too large"
+            ) from None
         known = f"at epsilon {proof.epsilon} this line proves delta <= {float(bound):.12g} only"
         checker.surely(bound <= checker.arb(proof.delta), known)
         proved = max(proved, checker.rounded_up(bound))

@@ -141,6 +141,44 @@ def test_a_safe_sum_draws_the_noise_of_its_sensitivity(factor):
             assert type(total) is float and total == grid * drawn
     big = dp.safe_sum(np.full(10, 1e15), lower=0, upper=2**50, grid=1, epsilon=1e6, rng=rng(8))
     assert abs(big - 1e16) < 1e12
+    for seed in range(20):
+        draw, same = rng(seed), rng(seed)
+        counted = dp.safe_count([True, False, 1, np.nan, -3, 0.7], epsilon=0.3, rng=draw)
+        drawn = dp.discrete_laplace_mechanism(3, factor, 0.3, rng=same)
+        assert type(counted) is int and counted == drawn
+
+
+@claim("X-safe-mean", of=1.0, wrong=[0.9, 0.5])
+def test_both_sums_of_a_mean_lose_epsilon_together(factor):
+    z = np.arange(-90, 91)
+    for epsilon, d in ((0.3, 1), (1.0, 3), (2.0, 5)):
+        size = np.exp(-epsilon * abs(z) / (factor * d))
+        law = np.multiply.outer(size, size) / size.sum() ** 2
+        for up in range(d + 1):  # a row adds (up, d - up)
+            here, there = law[d:, d:], law[d - up : len(z) - up, up : len(z) - d + up]
+            at_most(abs(np.log(here / there)), epsilon)
+
+
+@claim("X-safe-mean", of=1, wrong=[2, 0])
+def test_a_safe_mean_draws_the_noise_of_one_row(factor):
+    draw, plenty = rng(9), 0
+    for seed in range(40):
+        x = draw.uniform(-4, 9, draw.integers(0, 40)).tolist()
+        r = [min(max(round(v / 0.25), -8), 20) for v in x]
+        sums = [sum(v + 8 for v in r), sum(20 - v for v in r)]
+        drawn = dp.discrete_laplace_mechanism(sums, max(28 * factor, 1), 1.0, rng=rng(seed))
+        z, total = [a - b for a, b in zip(drawn, sums, strict=True)], int(sum(drawn))
+        mean = dp.safe_mean(x, lower=-2, upper=5, grid=0.25, rng=rng(seed))
+        assert type(mean) is float and -2 <= mean <= 5
+        if total <= 0:
+            equal(mean, 1.5)
+            continue
+        equal(mean, np.clip(0.25 * (-8 + 28 * drawn[0] / total), -2, 5), rtol=1e-12)
+        if r and -2 < mean < 5:
+            t, plenty = sums[0] / (28 * len(r)), plenty + 1
+            off = ((1 - t) * z[0] - t * z[1]) / (len(r) + sum(z) / 28)
+            equal(mean - 0.25 * np.mean(r), 0.25 * off, rtol=1e-9, atol=1e-12)
+    assert plenty > 20
 
 
 @claim("X-exact-noise", of=0, wrong=[1])

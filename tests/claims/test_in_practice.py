@@ -5,9 +5,11 @@ post-processing, so the curve of the masses is at most the mechanism's: no quadr
 Pairs whose density ratio rises with the outcome have a closed curve, P(z > t) - a Q(z > t).
 """
 
+from fractions import Fraction
 from functools import reduce
 from itertools import combinations, product
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.stats import binom, norm
@@ -432,6 +434,56 @@ def test_groups_by_the_curve_and_exactly(weight, rows, rng):
         bound = dp.gaussian(sigma, sensitivity=rows).compose(2).delta(epsilon)
         at_most(deltas, bound)
         at_most(0.95 * bound, deltas[0])
+
+
+@claim(
+    "X-group-curve",
+    of=in_practice.group_privacy,
+    wrong=[
+        lambda e, d, rows: (rows * e, rows * d),
+        lambda e, d, rows: in_practice.group_privacy(e, 0.99 * d, rows),
+        lambda e, d, rows: in_practice.group_privacy(e, d, rows - 1),
+    ],
+)
+def test_groups_of_a_black_box(bound, rng):
+    for rows in (2, 3, 7):
+        laws = rng.dirichlet(np.full(4, 0.8), (rows + 1, 500))
+        for epsilon in (0.0, 0.4, 1.3):
+            steps = [sticks(laws[i], laws[j], [np.exp(epsilon)]) for i, j in zip_both(rows)]
+            least = np.max(steps, axis=0)[:, 0]
+            ends = np.array([bound(epsilon, d, rows) for d in least])
+            for p, q in ((laws[0], laws[-1]), (laws[-1], laws[0])):
+                far = [
+                    sticks(x, y, [np.exp(e)])[0] for x, y, e in zip(p, q, ends[:, 0], strict=True)
+                ]
+                at_most(np.ravel(far), ends[:, 1])
+            worst, d = [0.0], 1e-4  # two outcomes, by which it is attained
+            for _ in range(rows):
+                worst.append(np.exp(epsilon) * worst[-1] + d)
+            chain = np.transpose([worst, 1 - np.array(worst)])
+            near = [sticks(chain[i], chain[j], [np.exp(epsilon)]) for i, j in zip_both(rows)]
+            at_most(np.ravel(near), d, rtol=1e-9)
+            far, most = bound(epsilon, d, rows)
+            attained = sticks(chain[-1], chain[0], [np.exp(far)])[0]
+            at_most(attained, most)
+            at_most(most, attained, rtol=1e-9)
+
+
+def zip_both(rows):
+    """Neighbours along a chain, in both orders."""
+    return [pair for i in range(rows) for pair in ((i, i + 1), (i + 1, i))]
+
+
+def test_groups_are_rounded_up_and_end_at_one():
+    assert in_practice.group_privacy(800.0, 1e-300, rows=4) == (3200.0, 1.0)
+    assert in_practice.group_privacy(2.0, 0.0, rows=3) == (6.0, 0.0)
+    for epsilon, rows in ((0.1, 3), (0.7, 11), (1e-320, 7), (0.0, 5), (0.1, 7010)):
+        far, delta = in_practice.group_privacy(epsilon, 1e-310, rows)
+        exact = Fraction(epsilon) * rows
+        with mpmath.workdps(40):
+            terms = (mpmath.exp(mpmath.mpf(epsilon) * j) for j in range(rows))
+            sure = mpmath.mpf(1e-310) * mpmath.fsum(terms)
+            assert exact <= far <= exact * (1 + 2**-52) and sure <= delta <= sure * (1 + 1e-11)
 
 
 @claim("X-group-sampled", of=3, wrong=[2, 4])

@@ -519,11 +519,6 @@ def test_bounds_that_are_tight_at_each_time_all_break():
         must_fail(at_most, chances[-1], level)
 
 
-def odometer(rho, delta, scale):
-    width = np.log1p(2 * rho / scale) - 2 * np.log(delta)
-    return rho + np.sqrt((2 * rho + scale) * width)
-
-
 @claim("X-odometer")
 def test_the_odometer_holds_at_all_times_against_every_strategy():
     # coins of epsilon h or 3h: both h^2/2 times 1 and 9 in zCDP; the worst chance to ever cross
@@ -551,16 +546,16 @@ def test_the_odometer_holds_at_all_times_against_every_strategy():
         at_most(worst(bound), delta)
 
     for scale in (0.1, 1.0, 10.0):
-        check(odometer(rho, delta, scale=scale))
+        check(stopping.odometer(rho, delta, scale=scale))
     # the bound for each time by itself is no odometer
     must_fail(check, rho + np.sqrt(4 * rho * np.log(1 / delta)) * 0.7)
-    must_fail(check, 0.7 * odometer(rho, delta, scale=1.0))
+    must_fail(check, 0.7 * stopping.odometer(rho, delta, scale=1.0))
 
 
 @claim(
     "X-odometer",
-    of=odometer,
-    wrong=[lambda rho, delta, scale: odometer(rho, delta, scale=1.01 * scale)],
+    of=stopping.odometer,
+    wrong=[lambda rho, delta, scale: stopping.odometer(rho, delta, scale=1.01 * scale)],
 )
 def test_odometer_from_the_mixture_of_bets(at_all_times, rng):
     """The mean of exp(t x - t^2 rho) over t ~ N(0, 1/scale), x = odometer - rho, by quadrature."""

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 
-from assignments.grader import files, judge, marks, report, run, summary
+from assignments.grader import files, judge, marks, report, run, summary, words
 
 Q = [SimpleNamespace(id="2a", points=6.0, manual=True, answer="$y^2$", rubric="", given=""),
      SimpleNamespace(id="1a", points=2.0, manual=False, given="x = 1 < 2")]  # fmt: skip
-MASTER = SimpleNamespace(name="laplace", questions=Q)
+MASTER = SimpleNamespace(name="laplace", questions=Q, words=words.Words())
 STUDENTS = ["0012345", "ada", "ben", "=cmd"]
 
 

@@ -1,12 +1,15 @@
 """One answer has one try, time is kept back for the tests, memory of sockets is counted."""
 
 import json
+import re
+import socket
+import sys
 
 import pytest
 from nbformat.v4 import new_code_cell
 
 from assignments.grader import check, files, judge, marking, masters, sandbox
-from honest import EST
+from honest import EPS, EST, WORST
 from machine import LOOP
 
 LIMITS = sandbox.Limits(cell_seconds=3, total_seconds=24, memory_mb=400)
@@ -100,6 +103,46 @@ def test_memory_that_the_kernel_holds_for_sockets_is_counted(master, mark):
     assert "size refused" in result["log"] and "option set" in result["log"]
     notebook.cells.insert(3, new_code_cell(PAIRS))
     assert "used too much memory" in mark(notebook)["log"]
+
+
+def test_what_failed_first_is_told(master, mark):
+    """A helper whose cell needs a package that is missing; the given imports below such a line."""
+    notebook = check.solved(master)
+    for cell in notebook.cells:
+        if cell.id == "1c":
+            cell.source = EST + "    return mine(reports, epsilon)"
+        if cell.id == "3a":
+            cell.source = WORST + "    return math.inf, math.inf"
+    notebook.cells[2:2] = [
+        new_code_cell(f"import seaborn as sns\n{EST.replace('estimate', 'mine')}    return 0"),
+        new_code_cell("from google.colab import drive\ndrive.mount('/here')\nimport math"),
+    ]
+    result = mark(notebook)
+    assert points(result) == 14
+    first = "the cell that should define `mine` stopped with ModuleNotFoundError"
+    assert first in result["messages"]["1c"] and "'seaborn'" in result["messages"]["1c"]
+    assert "define `math` stopped with ModuleNotFoundError" in result["messages"]["3a"]
+    missing = [f for f in result["flags"] if f.startswith("a package is missing")]
+    assert missing == ["a package is missing: seaborn", "a package is missing: google"]
+
+
+def test_no_path_and_no_name_of_this_machine_reaches_a_student(master, mark):
+    """Raised, returned, and in the text of a module's error."""
+    notebook = check.solved(master)
+    told = {
+        "1a": EPS + "    import sys\n    raise ValueError(sys.prefix, sys.base_prefix)",
+        "1c": EST + "    import os\n    return os.__file__, np.__file__, os.uname().nodename",
+        "3a": WORST + "    import numpy.no_such",
+    }
+    for question, answer in told.items():
+        notebook.cells[place(notebook, question)].source = answer
+    result = mark(notebook)
+    assert points(result) == 20 - 2 - 2 - 4
+    said = json.dumps(list(result["messages"].values()))
+    assert "ValueError" in said and "numpy" in said
+    for secret in files.OURS | {socket.gethostname()}:
+        assert not re.search(rf"{re.escape(secret)}(?![\w-])", said), said
+    assert files.neutral(f"{sys.prefix}/lib and {files.ROOT}s") == f"…/lib and {files.ROOT}s"
 
 
 def test_no_name_belongs_to_nobody():

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from assignments.grader import check, marking, masters, reading, sandbox, session
+from assignments.grader import check, marking, masters, reading, sandbox, session, words
 from machine import ROOT, module_at, unable
 from snippets import NEW, OLD
 
@@ -75,9 +75,7 @@ def test_the_page_refuses_syntax_that_marking_cannot_read(bubblewrap, in_the_pag
 
 
 def test_one_list_of_versions():
-    assert (
-        "marking runs Python 3.11 to 3.13" == checker.MARKING and checker.MARKING in masters.RULES
-    )
+    assert "marking runs Python 3.11 to 3.13" == checker.MARKING and checker.MARKING in words.RULES
 
 
 def books(path):

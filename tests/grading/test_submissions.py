@@ -8,7 +8,7 @@ import jupytext
 import nbformat
 import pytest
 
-from assignments.grader import files, opening, reading, rendering, similar, submissions
+from assignments.grader import files, opening, reading, rendering, run, similar, submissions
 from assignments.grader.check import solved
 
 
@@ -252,3 +252,19 @@ def test_a_folder_around_the_class_and_the_export_of_gradescope(tmp_path):
     )
     assert set(found(tmp_path)) == {"Ada L", "Ben M and Eve N"}
     assert list(found(export)) == ["Ada L", "Ben M and Eve N"]
+
+
+def test_the_name_that_the_sheet_asks_for_is_no_other_one_in_a_folder(tmp_path):
+    for file in ("Jane Doe_12_assignsubmission_file_/laplace-jane.ipynb", "ben/other.ipynb"):
+        (tmp_path / file).parent.mkdir()
+        (tmp_path / file).write_text("{}")
+    found = {student: flags for student, _, flags in submissions.find(tmp_path, "laplace")}
+    assert found == {"Jane Doe": [], "ben": ["renamed file"]}
+
+
+def test_feedback_has_the_place_in_the_zip_that_the_course_system_made(tmp_path):
+    for number in (1, 2):
+        file = tmp_path / "export" / f"doe_{number}_7_laplace.ipynb"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("{}")
+    assert run.place(file, tmp_path) == run.place(file, tmp_path / "export") == file.name

@@ -157,7 +157,9 @@ QUERIES = "compose delta delta_interval epsilon epsilon_interval mu renyi tpr tr
 CALLS |= {f"PrivacyLoss.{name}": getattr(dp.gaussian(1.0), name) for name in QUERIES}
 FREE = {"mean", "each", "log_mgf", "gradient_sum"}  # functions given by the caller
 # whose values may be any numbers, NaN and none at all too:
-ANY_NUMBER = ("to_grid", "safe_sum", "safe_quantile", "selection.private_median")
+ANY_NUMBER = (
+    "to_grid", "safe_count", "safe_mean", "safe_quantile", "safe_sum", "selection.private_median",
+)  # fmt: skip
 WITH_NAN = ("query_release.sparse_runs",)  # for "not asked"
 SECONDS = 5  # of processor time: the end of a call that hangs
 

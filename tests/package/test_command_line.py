@@ -14,6 +14,7 @@ import dpnotes as dp
 from dpnotes.calculator import command_line, questions, theorems, typed, wording
 from dpnotes.calculator.runs import MECHANISMS, Part
 from dpnotes.chapters import composition, gaussian, in_practice, subsampling
+from evidence import must_fail
 from typed_numbers import COMMAS, NO_NUMBERS, TYPED
 
 GAUSS = dict(mechanism="gaussian", sigma=1.1, rate=0.00427, steps=14100)
@@ -278,6 +279,23 @@ def gives_the_answer(answer):
     assert eval(last, names) == answer["answer"]
 
 
+def test_the_largest_batch_for_so_many_people_and_epochs(capsys):
+    line = "batch --sigma 1.1 --rows 6000 --epochs 10 --epsilon 3 --delta 1e-6"
+    batch = int(re.match(r"batch = (\d+)\n", said(capsys, line))[1])
+
+    def spent(batch):  # as many batches to an epoch as hold everybody once
+        step, people = dp.subsample(dp.gaussian(1.1), batch / 6000), 6000
+        return step.compose(10 * -(-people // batch)).epsilon(1e-6)
+
+    def check(batch):
+        assert spent(batch) <= 3 < spent(batch + 1)
+
+    check(batch)
+    for wrong in (batch // 2, batch + 1, 2 * batch):
+        must_fail(check, wrong)
+    assert "batch = 60\n" in said(capsys, line.replace("6000", "60").replace("1.1", "50"))
+
+
 @pytest.mark.parametrize(
     "question, part, target",
     [
@@ -393,6 +411,14 @@ BAD = [
     ("epsilon --sigma 1 --batch 5 --rate 0.1 --rows 9 --delta 1e-5", "together with rate"),
     ("epsilon --sigma 1 --epochs 5 --rows 9 --delta 1e-5", "epochs"),
     ("rate --sigma 1 --batch 5 --epsilon 1 --delta 1e-5", "--batch: rate is what is asked"),
+    ("rate --sigma 1 --rows 9 --epochs 5 --epsilon 1 --delta .1", "if batch is not asked for"),
+    ("batch --sigma 1 --epochs 5 --epsilon 1 --delta 1e-5", "rows must be given"),
+    ("batch --sigma 1 --rows 9 --epsilon 1 --delta 1e-5", "epochs must be given"),
+    ("batch --sigma 1 --rows 9 --batch 5 --epochs 5 --epsilon 1 --delta .1", "--batch: batch is"),
+    (
+        "batch --sigma 1 --rows 900 --epochs 9 --epsilon .1 --delta 1e-6",
+        "at least 0.55833 at delta = 1e-6, got .1: a batch of 1",
+    ),
     ("risk --sigma 1 --fpr 1.5", "fpr must be a number in [0, 1], got 1.5"),
     ("risk --sigma 1 --fpr x", "--fpr"),
     ("risk --sigma 1 --delta 1e-5", "--delta: risk does not depend on it"),

@@ -63,6 +63,10 @@ def one_row(mechanism, **more):
     return lambda row, rng: mechanism([row], **more, epsilon=1.0, rng=rng)
 
 
+def one_row_or_none(rows, rng):
+    return dp.safe_mean(rows, **ROWS, grid=0.1, epsilon=1.0, rng=rng)
+
+
 ATTACKED = {  # draws at epsilon = 1 for rows or values that neighbours may have
     "discrete_laplace_mechanism": (lambda v, rng: dp.discrete_laplace_mechanism(v, rng=rng), 0, 1),
     "discrete_gaussian_mechanism": (
@@ -70,6 +74,8 @@ ATTACKED = {  # draws at epsilon = 1 for rows or values that neighbours may have
     "randomized_response_mechanism": (
         lambda v, rng: dp.randomized_response_mechanism(v, 1.0, rng=rng), 0, 1),
     "safe_sum": (one_row(dp.safe_sum, **ROWS, grid=0.1), 0.3, 0.7),
+    "safe_count": (one_row(dp.safe_count), 0, 1),
+    "safe_mean": (one_row_or_none, [0.3], []),
     "safe_quantile": (one_row(dp.safe_quantile, **ROWS, quantile=0.3), 0.3, 0.7),
     "selection.private_median": (one_row(selection.private_median, **ROWS), 0.3, 0.7),
 }  # fmt: skip
@@ -115,6 +121,12 @@ def between_two_rows(row, rng):
     return rng.uniform(low, high)
 
 
+def mean_in_floats(row, rng):
+    """A mean, kept within its bounds, of one row with noise that is a float."""
+    return min(max(row + rng.laplace(), 0.0), 1.0)
+
+
 def test_samplers_in_floats_are_refuted():
     must_fail(attack, lambda v, rng: dp.laplace_mechanism(v, rng=rng), 0.0, 1.0, runs=4000)
+    must_fail(attack, mean_in_floats, 0.0, 1.0, runs=4000)
     must_fail(attack, between_two_rows, 0.3, 0.7, runs=4000)

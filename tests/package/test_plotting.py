@@ -55,11 +55,32 @@ def test_no_pyplot_state_and_no_size_in_points():
     assert plotting.Drawing(markup)._repr_html_() == markup
 
 
-def test_numbers_of_the_text_are_checked_to_their_digits():
-    plotting.says({"0.67": 2 / 3, "2.0": 1.96, "40": 39.6})
-    for text in ("0.66", "0.670", "0.7e0"):
-        with pytest.raises(ValueError, match="is typed and 0.666"):
-            plotting.says({text: 2 / 3})
+SAID = {  # words of a text: what they may stand for, and what they may not
+    "falls to 0.67": (2 / 3, [0.66, 0.676]),
+    "40 women": (39.6, [39.4]),
+    "costs 41 percent": (100 * (2**0.5 - 1), [0.41, 42]),
+    "60{,}000 rows": (60_000, [61_000]),
+    r"$1.5 \cdot 10^{-6}$": (1.52e-6, [1.6e-6]),
+    "at $-3$": (-3, [3]),
+    "1.5 million people": (1_520_000, [1.5]),
+    "Eleven of them": (11, [12]),
+    "two thirds": (0.66, [0.6]),
+    "twice as much": (2.05, [2.2]),
+    "about a hundred": (91, [89, 111]),
+    "more than fifty times": (98, [49, 101]),
+    "at most 27 rounds": (26.5, [27.1, 13]),
+    "from 1.83 to 2.84": ((1.83, 2.84), [(2.84, 1.83), 1.83]),
+    "no number": ((), [1]),
+}
+
+
+@pytest.mark.parametrize("words", SAID)
+def test_numbers_of_the_text_are_checked_to_their_digits(words):
+    true, false = SAID[words]
+    plotting.says({words: true})
+    for value in [*false, np.nan] if words != "from 1.83 to 2.84" else false:
+        with pytest.raises(ValueError, match="numbers must"):
+            plotting.says({words: value})
 
 
 @pytest.mark.parametrize("aspect", ["auto", "equal"])

@@ -12,9 +12,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import dpnotes as dp
 from conftest import ROOT
+from dpnotes import plotting
 from machine import unable
 from printed import run
 
@@ -85,6 +88,30 @@ def test_printed_code_runs_and_its_numbers_come_out(code, request):
     assert not ran.returncode, ran.stderr[-1500:]
     faults, _ = json.loads(ran.stdout.splitlines()[-1])
     assert faults == []
+
+
+def test_what_a_library_reports_is_quoted_right():
+    import dp_accounting as other
+    from dp_accounting.pld import PLDAccountant
+    from dp_accounting.rdp import RdpAccountant
+
+    step = other.PoissonSampledDpEvent(1 / 29, other.GaussianDpEvent(1.0))
+    rdp = RdpAccountant().compose(step, 87).get_epsilon(1e-5)
+    mu = 87**0.5 / 29 * (np.e - 1) ** 0.5  # the central limit of Opacus' accountant "gdp"
+    full = other.TruncatedSubsampledGaussianDpEvent
+    cut = {
+        size: PLDAccountant().compose(full(60_000, 256 / 60_000, size, 1.1), 2000).get_epsilon(1e-5)
+        for size in (300, 256)
+    }
+    page = (ROOT / "chapters" / "practice.md").read_text(encoding="utf-8")
+    for words, value in {
+        "reported as `2.75`": rdp,
+        "it says `1.65`": dp.gaussian(1 / mu).epsilon(1e-5),
+        "gives `2.08`": cut[300],
+        "and `5.44` with": cut[256],
+    }.items():
+        assert page.count(words) == 1
+        plotting.says({words: value})
 
 
 def test_a_number_that_does_not_come_out_is_found():

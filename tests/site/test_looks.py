@@ -54,6 +54,12 @@ def test_text_of_twice_the_size_lies_under_nothing(large, page):
         assert left >= text[1] or right <= text[0]
 
 
+@pytest.mark.parametrize("page", [*SOME, "chapters/calculator.html"])
+def test_text_of_twice_the_size_fits_a_phone(large, page):
+    """Nothing scrolls sideways, and no button of the header is beyond the edge."""
+    assert large.open(page, NARROW).evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 def test_breakpoints_count_in_the_readers_text_size():
     sheets = [path for path in SITE.rglob("*.css") if "_downloads" not in path.parts]
     assert len(sheets) > 5

@@ -44,6 +44,13 @@ FAULTS = [
     (lint.typed_numbers, cell("x = 2.5") + "It falls to $2.71$.\n"),
     (lint.typed_numbers, cell('show(fig, alt="It falls to 2.71.")', "x = 2.5")),
     (lint.typed_numbers, cell("x = 2.5") + "About 1,797 of them fall.\n"),
+    (lint.typed_numbers, cell("y = 0.41") + "It costs 41 percent.\n"),
+    (lint.typed_numbers, cell("y = 2.5", "assert y > 2.71  # 2.71") + "It falls to 2.71.\n"),
+    (lint.typed_numbers, cell('plotting.says({"falls to 2.7": 2.71})') + "It falls to 2.75.\n"),
+    (
+        lint.typed_numbers,
+        cell('plotting.says({"a third": 1 / 3})') + "A third, a third, a third.\n",
+    ),
     (lint.sides, "On the left it falls.\n"),
     (lint.sides, cell('show(fig, alt="Left: it falls.")')),
     (lint.exercises, "```{exercise} Alone\nProve it.\n```\n"),

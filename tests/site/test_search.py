@@ -185,3 +185,17 @@ def test_nothing_found_is_said(browser, address):
         found = watched.open("search.html?q=qwertzuiop")
         found.get_by_text("No pages for “qwertzuiop”").wait_for()
         found.get_by_text("Try one word").get_by_role("link", name="glossary").wait_for()
+
+
+def test_results_move_nothing_that_was_seen(browser, address):
+    with Watched(browser, address) as moved:
+        moved.context.add_init_script(
+            """globalThis.moved = 0;
+            new PerformanceObserver((list) => {
+              for (const { value } of list.getEntries()) moved += value;
+            }).observe({type: "layout-shift", buffered: true});"""
+        )
+        tab = moved.open("search.html?q=noise")
+        tab.locator("#search-results .search > li").first.wait_for()
+        tab.wait_for_timeout(500)
+        assert tab.evaluate("moved") < 0.02
