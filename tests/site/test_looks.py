@@ -60,6 +60,14 @@ def test_text_of_twice_the_size_fits_a_phone(large, page):
     assert large.open(page, NARROW).evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+def test_the_bar_of_a_sheet_covers_the_code_that_it_lies_on(tab):
+    page = tab.open("chapters/assignments/laplace.html", WIDE)
+    ends = """(all) => Math.max(...all.map((one) => one.getBoundingClientRect().right))"""
+    page.locator(".hw-bar").wait_for()
+    bar, code = (page.eval_on_selector_all(each, ends) for each in (".hw-bar", ".cell_input"))
+    assert code > 1000 and bar >= code
+
+
 def test_breakpoints_count_in_the_readers_text_size():
     sheets = [path for path in SITE.rglob("*.css") if "_downloads" not in path.parts]
     assert len(sheets) > 5
