@@ -35,14 +35,12 @@ __all__ = [
     "PrivacyLoss", "Proof", "approximate_max_divergence", "bounded_range", "calibrate", "check",
     "clip_rows", "density_laws", "discrete_gaussian", "discrete_gaussian_mechanism",
     "discrete_laplace", "discrete_laplace_mechanism", "dominating_pair", "finite", "gaussian",
-    "gaussian_delta",
-    "gaussian_mechanism", "gaussian_sigma", "hockey_stick", "kl", "laplace",
+    "gaussian_delta", "gaussian_mechanism", "gaussian_sigma", "hockey_stick", "kl", "laplace",
     "laplace_mechanism", "max_divergence", "prove", "randomized_response",
     "randomized_response_estimate", "randomized_response_mechanism", "rdp_to_dp",
-    "rdp_to_dp_improved", "rdp_to_dp_optimal", "renyi_divergence", "safe_count",
-    "safe_mean", "safe_quantile", "safe_sum",
-    "secure_rng", "subsample", "subsample_substitution", "to_grid", "total_variation", "tradeoff",
-    "zcdp_to_dp", "zcdp_to_dp_improved",
+    "rdp_to_dp_improved", "rdp_to_dp_optimal", "renyi_divergence", "safe_count", "safe_mean",
+    "safe_quantile", "safe_sum", "secure_rng", "subsample", "subsample_substitution", "to_grid",
+    "total_variation", "tradeoff", "zcdp_to_dp", "zcdp_to_dp_improved",
 ]  # fmt: skip
 
 __version__ = "5.0.0"  # the edition of the book first

@@ -31,8 +31,8 @@ OTHER_NUMBERS = (  # versions, units, years, powers of ten; a source is cited, c
 )
 NOT_YET = {  # pages whose numbers may still stand anywhere in their code
     *"accounting adaptive-analysis auditing calculator correlated-noise floating-point".split(),
-    *"for-instructors jumps query-release reconstruction renyi-dp selection".split(),
-    *"practice stopping tail-bounds".split(),
+    *"for-instructors jumps query-release renyi-dp".split(),
+    *"practice stopping".split(),
 }
 SIDE = r"\b(?:left|right) (?:panel|column)\b|^On the (?:left|right)\b|\b(?:Left|Right)[:,]"
 

@@ -55,6 +55,23 @@ def test_an_old_address_leads_to_what_is_there():
         assert not gone or not page(f"chapters/{was[:-5]}").xpath("//*[@id=$gone]", gone=gone), old
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("in-practice.html#a-translation-table", "practice.html#a-translation-table"),
+        ("more-tails.html#x-chernoff-sharp", "tail-bounds.html#x-chernoff-sharp"),
+        ("more-tails.html#more-tails-mills", "tail-bounds.html#tail-bounds-mills"),
+    ],
+)
+def test_a_reader_with_an_old_address_arrives(browser, address, old, new):
+    if not (SITE / "chapters" / old.partition("#")[0]).exists():
+        pytest.skip("a site of some pages")
+    tab = new_tab(browser)
+    tab.goto(f"{address}/chapters/{old}", wait_until="commit")
+    tab.wait_for_url(f"**/chapters/{new}")
+    tab.context.close()
+
+
 @every_chapter
 def test_a_chapter_says_its_minutes_and_no_first_reading_is_longer_than_one_sitting(name):
     said = text_of(page(name).find_class("course-minutes")[0])

@@ -54,6 +54,20 @@ def test_text_of_twice_the_size_lies_under_nothing(large, page):
         assert left >= text[1] or right <= text[0]
 
 
+@pytest.mark.parametrize("page", [*SOME, "chapters/calculator.html"])
+def test_text_of_twice_the_size_fits_a_phone(large, page):
+    """Nothing scrolls sideways, and no button of the header is beyond the edge."""
+    assert large.open(page, NARROW).evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_bar_of_a_sheet_covers_the_code_that_it_lies_on(tab):
+    page = tab.open("chapters/assignments/laplace.html", WIDE)
+    ends = """(all) => Math.max(...all.map((one) => one.getBoundingClientRect().right))"""
+    page.locator(".hw-bar").wait_for()
+    bar, code = (page.eval_on_selector_all(each, ends) for each in (".hw-bar", ".cell_input"))
+    assert code > 1000 and bar >= code
+
+
 def test_breakpoints_count_in_the_readers_text_size():
     sheets = [path for path in SITE.rglob("*.css") if "_downloads" not in path.parts]
     assert len(sheets) > 5

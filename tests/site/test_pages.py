@@ -1,5 +1,8 @@
 """The pages keep to the rules of site/checks/lint.py, and each rule is seen to catch a fault."""
 
+import re
+
+import numpy as np
 import pytest
 
 from checks import lint
@@ -60,6 +63,23 @@ FAULTS = [
 @pytest.mark.parametrize(("rule", "text"), FAULTS)
 def test_rule_catches_a_fault(rule, text):
     assert len(rule(lint.Page("planted", text))) == 1
+
+
+def test_fifty_false_numbers_are_seen():
+    """In place of a number that is tied to its words, one that the page's code has already."""
+    rng = np.random.default_rng(57)
+    tied = [page for page in PAGES if page.name not in lint.NOT_YET and lint.said(page)[0]]
+    for page in (tied[n] for n in rng.integers(len(tied), size=50)):
+        words, code = lint.said(page)
+        said = str(rng.choice([w for w in words if re.search(r"\d", w)]))
+        numbers = [n for n in re.findall(r"\d+(?:\.\d+)?", code) if n not in said]
+        false = re.sub(r"\d+(?:\.\d+)?(?!.*\d)", str(rng.choice(numbers)), said)
+        text = page.text
+        for line in page.text.split("\n"):
+            if said in line and f'{said}":' not in line:
+                text = text.replace(line, line.replace(said, false))
+        assert text != page.text, said
+        assert lint.typed_numbers(lint.Page(page.name, text)), (page.name, said, false)
 
 
 def test_every_rule_is_seen_to_catch_one():
