@@ -114,7 +114,7 @@ FILES = {
 CODE = "\n```{code-cell}\n\n```\n"  # without one a text file is no notebook
 # text alone, in files whose owners are not easily told: student -> file, flags
 WORDS = {
-    "renamed": ("renamed/laplace-final (2).ipynb", "renamed file"),
+    "renamed": ("renamed/final (2).ipynb", "renamed file"),
     "nested": ("nested/laplace.ipynb", "not all were searched"),
     "ada (ada.ipynb)": ("ada (ada.ipynb).ipynb",),  # its own name; the next three share one
     "ada (ada.ipynb) (2)": ("ada.ipynb", "3 submissions of ada"),

@@ -3,6 +3,7 @@
 import pytest
 
 import dpnotes as dp
+from dpnotes.chapters.practice import RUNS
 from dpnotes.proofs.proof import steps_of
 from evidence import at_most
 from page_proofs import FOLDER, PRINTED
@@ -10,6 +11,10 @@ from page_proofs import FOLDER, PRINTED
 
 def test_each_file_belongs_to_a_run_of_a_page():
     assert {file.stem for file in FOLDER.iterdir()} == set(PRINTED)
+
+
+def test_each_published_number_has_a_file():
+    assert len(RUNS) > 10 and all((FOLDER / f"practice-{key}.json").exists() for key in RUNS)
 
 
 @pytest.mark.parametrize("name", PRINTED)
