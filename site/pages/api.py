@@ -27,7 +27,7 @@ TASKS = {
     "Losses, and what they cost": "PrivacyLoss gaussian laplace discrete_gaussian discrete_laplace"
     " randomized_response finite bounded_range subsample subsample_substitution",
     "How much noise": "calibrate gaussian_sigma gaussian_delta",
-    "Publish": "safe_sum safe_quantile to_grid clip_rows secure_rng",
+    "Publish": "safe_sum safe_count safe_mean safe_quantile to_grid clip_rows secure_rng",
     "Mechanisms": "discrete_laplace_mechanism discrete_gaussian_mechanism laplace_mechanism"
     " gaussian_mechanism randomized_response_mechanism randomized_response_estimate",
     "Prove a number": "prove check Proof",
