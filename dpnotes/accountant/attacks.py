@@ -51,6 +51,8 @@ def _peaks(first, second, alpha):
     error = np.where(alpha == 0, 1 - first.infinite, 0.0)
     power, tops = np.where(alpha == 0, first.infinite, 1.0), np.full(alpha.shape, -inf)
     asked = np.flatnonzero((alpha > 0) & (alpha < 1) & (first.infinite < 1))
+    if not len(asked):
+        return error, power, tops
     # a first guess of the peak: the quantile of the loss, as if it were normal under q
     spread = sqrt(sum(k * step.spread() ** 2 for step, k in second.parts))
     mean = -sum(k * step.mean() for step, k in second.parts)

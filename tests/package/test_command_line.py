@@ -467,7 +467,7 @@ def test_help_teaches(capsys):
     assert stopped.value.code == 0
     examples = [line.split("-m dpnotes ")[1] for line in text.splitlines() if "-m dpnotes " in line]
     examples = [e for e in examples if not e.startswith("[")]
-    assert len(examples) == 10
+    assert len(examples) == 11
     for line in examples[:-1]:
         query, _, _ = command_line.read(line.split())
         assert query["parts"]
