@@ -18,8 +18,7 @@ SAME = {  # with this epsilon at DELTA; how it is made, in words
     "DP-SGD": None,
     "one Gaussian release": lambda e: dp.gaussian(dp.gaussian_sigma(e, DELTA)),
     "one Laplace release": lambda e: dp.laplace(1 / (e - 2 * log1p(-DELTA))),
-    "one coin (randomized response)":
-        lambda e: dp.randomized_response(log((exp(e) + DELTA) / (1 - DELTA))),
+    "one coin": lambda e: dp.randomized_response(log((exp(e) + DELTA) / (1 - DELTA))),
 }  # fmt: skip
 CHOSEN = "mechanism", "sigma", "k"
 MISSED, FOUND = at("missed", *CHOSEN), at("found", *CHOSEN)
@@ -72,7 +71,7 @@ def one_run():
         controls=[
             Control("sigma", "Noise σ", [f"{s:.1f}" for s in SIGMAS], SIGMAS.index(1.1)),
             Control("k", "Steps", [f"{k:,}" for k in STEPS], STEPS.index(14_100)),
-            Control("mechanism", "The same pair by", list(SAME), 0),
+            Control("mechanism", "Mechanism", list(SAME), 0),
         ],
         panels=PANELS,
         says="Noise {sigma} and {k} steps have ε = {say_epsilon sigma k}. By {mechanism} with this "

@@ -59,7 +59,7 @@ ENDS |= {  # one number: the same ends, and no arrays
     f"{kind}Number": tuple(tuple(v for v in side if np.ndim(v) == 0) for side in ENDS[kind])
     for kind in (
         "Real", "Positive", "Nonnegative", "NonnegativeOrInf", "Probability", "OpenProbability",
-        "PositiveProbability", "Order", "OrderAboveOne",
+        "PositiveProbability", "Order",
     )
 }  # fmt: skip
 KINDS = {str(getattr(checks, kind)): ends for kind, ends in ENDS.items()}

@@ -31,6 +31,8 @@ def test_every_page_links_to_it(paths):
     for path in paths:
         if path.startswith("chapters/") and path.endswith(".html"):
             page = (SITE / path).read_text(encoding="utf-8")
+            if "<title>Moved</title>" in page:
+                continue  # it leads on
             assert f'href="{"../" * path.count("/")}{licences.FILE}"' in page, path
 
 

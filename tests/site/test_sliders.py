@@ -510,7 +510,12 @@ def test_arrow_keys_move_picture_and_sentence(watched, name):
     for control in spec["controls"]:
         one, last = control["name"], len(control["values"]) - 1
         slider, pictures = figure.locator(f"input[name={one}]"), set()
-        for key, target in (("ArrowLeft", at[one] - 1), ("End", last), ("Home", 0), ("ArrowUp", 1)):
+        for key, target in (
+            ("ArrowLeft", max(at[one] - 1, 0)),
+            ("End", last),
+            ("Home", 0),
+            ("ArrowUp", 1),
+        ):
             slider.press(key)
             at[one] = target
             state = shown(figure, spec, at)
