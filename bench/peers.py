@@ -7,8 +7,8 @@ processor time (the machine may be shared; everything runs on one thread). A que
 ``{"kind": "gaussian" | "laplace" | "response", "noise": ..., "rate": ..., "k": ..., "delta": ...}``
 with sensitivity 1, Poisson sampling, neighbours by adding or removing one person; ``noise`` is the
 standard deviation, the scale, or the epsilon of randomized response. With ``"epsilon"`` it asks for
-the noise that meets this target, with ``"curve"``, a list of epsilons, for their deltas. Every
-query builds new objects.
+the noise that meets this target, with ``"curve"``, a list of epsilons, for their deltas, with
+``"fpr"`` for the best attack's true positives. Every query builds new objects.
 """
 
 import functools
@@ -34,9 +34,13 @@ def dpnotes():
         step = kinds[kind](noise)
         return (dp.subsample(step, rate) if rate < 1 else step).compose(k)
 
-    def answer(kind, rate, k, delta, noise=None, epsilon=None, interval=False, curve=None):
+    def answer(
+        kind, rate, k, delta=None, noise=None, epsilon=None, interval=False, curve=None, fpr=None
+    ):
         if curve:
             return loss(kind, noise, rate, k).delta(curve).tolist()
+        if fpr is not None:
+            return loss(kind, noise, rate, k).tpr(fpr)
         if epsilon is not None:
             return dp.calibrate(lambda s: loss(kind, s, rate, k), epsilon, delta)
         run = loss(kind, noise, rate, k)
@@ -110,6 +114,17 @@ def opacus_prv():
         book = PRVAccountant()
         book.history = [(noise, rate, k)]  # what k calls of step() leave: their time is not counted
         return book.get_epsilon(delta)
+
+    return answer
+
+
+def riskcal():
+    from riskcal.accountants import CTDAccountant
+
+    def answer(kind, rate, k, noise, fpr):
+        book = CTDAccountant()
+        book.history = [(noise, rate, k)]  # what k calls of step() leave: their time is not counted
+        return 1 - book.get_beta(alpha=fpr)
 
     return answer
 

@@ -83,3 +83,12 @@ CORNERS = [
     for delta in (1e-6, 1e-30)
 ]
 CORNERS += [plain("laplace", b, k, 1e-6) for b in (0.5, 1.0, 10.0) for k in (2, 10, 100, 10_000)]
+
+ATTACKS = [  # name, query
+    (f"σ {noise}, r {rate:.5g}, k {k:,}, {fpr:.2g}",
+     {"kind": "gaussian", "noise": noise, "rate": rate, "k": k, "fpr": fpr})
+    for noise, rate, k, fpr in (
+        (1.1, 256 / 60_000, 14_100, 0.01), (4.0, 0.01, 1000, 0.01), (0.8, 0.02, 100, 0.001),
+        (2.0, 0.1, 50, 0.1),
+    )
+]  # fmt: skip
