@@ -16,7 +16,8 @@ import pytest
 import websocket
 from test_run import server as served
 
-from machine import FOR_PYTHON, LOOP
+import machine
+from machine import FOR_PYTHON, LOOP, need_python_in_pages
 
 server = served
 
@@ -193,23 +194,27 @@ def test_an_answer_of_an_assignment_is_checked(firefox, server):
     assert firefox.wait(f"/✗/.test({said}) && {said}")
 
 
-def test_search_and_all_without_the_server(firefox, server):
-    firefox.open(f"{server.address}/search.html?q=renyi")
+def test_search_and_all_without_the_server(tmp_path):
+    """With a server and a Firefox of its own: other tests need theirs, in any order."""
+    need_python_in_pages()
+    firefox, serving = started(tmp_path), machine.served()
+    address = next(serving)
+    firefox.open(f"{address}/search.html?q=renyi")
     found = "document.querySelector('#search-results li a')?.textContent"
     assert "Rényi" in firefox.wait(found)
     kept = """(async () => { for (const name of await caches.keys()) {
       const keys = (await (await caches.open(name)).keys()).map((key) => key.url);
       if (keys.some((url) => url.includes("texts.json"))) return true; }
       return new Promise((done) => setTimeout(done, 300, false)); })()"""
-    if not firefox.evaluate(kept):  # of a cell that ran before
-        firefox.open(f"{server.address}/chapters/intro.html")
-        run(firefox, 2, "6 * 7")
-        assert "done in" in settled(firefox, 2)  # then the book is kept
+    firefox.open(f"{address}/chapters/intro.html")
+    run(firefox, 2, "6 * 7")
+    assert "done in" in settled(firefox, 2)  # then the book is kept
     assert any(firefox.evaluate(kept) for _ in range(FOR_PYTHON // 300)), "the book was not kept"
-    server.end()
-    firefox.open(f"{server.address}/chapters/intro.html")
+    next(serving, None)
+    firefox.open(f"{address}/chapters/intro.html")
     assert "Differential" in firefox.evaluate(HEAD)
     run(firefox, 2, "6 * 7")
     assert "done in" in settled(firefox, 2)
-    firefox.open(f"{server.address}/search.html?q=gaussian")
+    firefox.open(f"{address}/search.html?q=gaussian")
     assert firefox.wait(found)
+    firefox.end()

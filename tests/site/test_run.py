@@ -51,12 +51,11 @@ class WithWorker(Watched):
 
 @pytest.fixture(scope="module")
 def server():
-    """The site, served until `end` is called."""
+    """The site."""
     need_python_in_pages()
     serving = served()
-    server = SimpleNamespace(address=next(serving), end=lambda: next(serving, None))
-    yield server
-    server.end()
+    yield SimpleNamespace(address=next(serving))
+    next(serving, None)
 
 
 # ---- what a cell shows, and what was printed ----
@@ -692,9 +691,14 @@ def test_the_bar_moves_while_a_large_file_comes(browser):
         slow.shutdown()
 
 
-def test_python_without_the_server(first, server):
-    """From here on there is no server."""
-    tab = first
+def test_python_and_search_without_the_server(browser):
+    """With a server of its own: other tests need theirs, in whatever order they run."""
+    need_python_in_pages()
+    serving = served()
+    reader = WithWorker(browser, next(serving))
+    tab = reader.open(FIRST)
+    tab.evaluate("navigator.serviceWorker.ready.then(() => 1)")
+    tab.reload()  # its page is the worker's from here on
     type_code(tab, 2, "print(6 * 7)")
     press(tab, 2, "run")
     settled(tab, 2, "done")
@@ -704,9 +708,9 @@ def test_python_without_the_server(first, server):
         } return false }"""
     while not tab.evaluate(kept):  # at most as long as a test may take
         time.sleep(0.5)
-    server.end()
+    next(serving, None)
     with pytest.raises(OSError):
-        urllib.request.urlopen(server.address, timeout=5)
+        urllib.request.urlopen(reader.address, timeout=5)
     tab.evaluate("sessionStorage.clear()")  # Python starts anew
     tab.reload()
     assert tab.locator("h1").first.is_visible()
@@ -715,19 +719,16 @@ def test_python_without_the_server(first, server):
     assert "42" in output(tab, 2).inner_text()
     press(tab, 2, "restore")
     assert "epsilon" in tab.get_by_label("Code of cell 2").input_value()
+    tab.goto(f"{reader.address}/search.html?q=privacy")
+    tab.wait_for_selector("#search-results li a")
+    assert [fault for fault in reader.faults if "another host" in fault] == []
+    reader.context.close()
 
 
 def test_breakdown_between_two_runs_is_noticed(python):
     planted = "import js; js.eval('setTimeout(() => { throw new Error(\"planted\") }, 0)')"
     python.tab.evaluate("(code) => python.run(code).catch(() => {})", planted)
     python.tab.wait_for_function("python.state() === 'off'")
-
-
-def test_search_without_the_server(reader, server):
-    tab = reader.tab
-    tab.goto(f"{server.address}/search.html?q=privacy")
-    tab.wait_for_selector("#search-results li a")
-    assert [fault for fault in reader.faults if "another host" in fault] == []
 
 
 # ---- versions, and copies on one host ----
