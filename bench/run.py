@@ -19,7 +19,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from settings import ATTACKS, BOOK, CALIBRATIONS, CLOSED, CORNERS, HARD, ORDINARY, RARE, dpsgd
+from settings import BOOK, CALIBRATIONS, CLOSED, CORNERS, HARD, ORDINARY, RARE, dpsgd
+
+from attacks import attacks
 
 HERE = Path(__file__).resolve().parent
 ENVIRONMENTS = HERE.parent / ".bench"
@@ -241,21 +243,6 @@ def calibration(workers):
                 print(f"{shown}fails: {reply['error']} |")
 
 
-def attacks(workers):
-    """True positives of the best attack; the difference is that of the two numbers."""
-    print("\n### Attacks: true positives at a rate of false alarms\n")
-    print("| run | riskcal, ms | ours, ms | times | ours | riskcal less ours |")
-    print("|---|---|---|---|---|---|")
-    for name, query in ATTACKS:
-        ours, other = measure(workers, query).values()
-        if "value" not in other:
-            print(f"| {name} | fails: {other['error']} | | | {ours['value']:.6g} | |")
-            continue
-        milliseconds = f"{other['ms']:.1f} | {ours['ms']:.1f} | {other['ms'] / ours['ms']:.1f}"
-        less = other["value"] - ours["value"]
-        print(f"| {name} | {milliseconds} | {ours['value']:.6g} | {less:+.1e} |", flush=True)
-
-
 def import_time(statement):
     """Median processor seconds of an import in a fresh interpreter, after one to warm up."""
     code = f"import time; t = time.process_time(); {statement}; print(time.process_time() - t)"
@@ -285,7 +272,7 @@ def main():
     workers = {"dpnotes": Worker(sys.executable, "dpnotes")}
     workers |= {name: worker for name in PEERS if (worker := installed(name))}
     if "riskcal" in workers:  # it answers no other question
-        attacks({name: workers[name] for name in ("dpnotes", "riskcal")})
+        attacks(measure, {name: workers[name] for name in ("dpnotes", "riskcal")})
         workers.pop("riskcal").stop()
     print("Cells: the peer's time over ours, and the relative error of its epsilon.")
     summary(*compare("Ordinary DP-SGD settings", ORDINARY, workers))
