@@ -680,7 +680,7 @@ LARGEST = max((p.stat().st_size for p in (SITE / "_run/pyodide").glob("*.whl")),
 
 
 def test_the_bar_moves_while_a_large_file_comes(browser):
-    """In a Chromium of its own. Others may be held up behind that file: only its parts are asked."""
+    """In a Chromium of its own. Others may be held up behind that file. Its own parts are asked."""
     need_python_in_pages()
     path, kind = found_chromium(), browser.browser_type
     alone = kind.launch(executable_path=path, args=FLAGS, timeout=PATIENCE)
