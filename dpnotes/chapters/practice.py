@@ -39,9 +39,9 @@ class Published(NamedTuple):
         return subsample(gaussian(self.sigma), self.rate).compose(self.steps)
 
 
-def _mnist(name, source, epsilon, sigma, epochs, assumed="234 steps an epoch"):
-    steps = epochs * 234 if "234" in assumed else round(epochs * MNIST / 256)
-    return Published(name, source, epsilon, 1e-5, sigma, 256 / MNIST, steps, assumed)
+def _mnist(name, source, epsilon, sigma, epochs, an_epoch=234):
+    steps, rate = round(epochs * an_epoch), 256 / MNIST
+    return Published(name, source, epsilon, 1e-5, sigma, rate, steps, f"{an_epoch} steps an epoch")
 
 
 def _opacus(name, epsilon, sigma, epochs, source="Opacus, examples/mnist_README.md"):
@@ -50,7 +50,7 @@ def _opacus(name, epsilon, sigma, epochs, source="Opacus, examples/mnist_README.
 
 _TF, _GDP = "TensorFlow Privacy, tutorials/README.md", "Bu, Dong, Long and Su (2020), figure 4"
 _ISSUE = "Opacus, issue 153"
-_EPOCH = "234.4 steps an epoch"
+_EPOCH = MNIST / 256  # where the last batch of an epoch is not whole
 RUNS = {
     "abadi-1": Published("MNIST, 100 epochs", "Abadi et al. (2016)", 1.26, 1e-5, 4, 0.01, 10_000),
     "abadi-2": Published("MNIST, 400 epochs", "Abadi et al. (2016)", 2.55, 1e-5, 4, 0.01, 40_000),

@@ -27,3 +27,13 @@ def test_what_is_printed_is_proved(name):
     epsilon = float(proof.epsilon)
     at_most([low, epsilon], [epsilon, high], rtol=1e-8)
     assert (proof.steps, float(proof.delta)) == (steps_of(run), delta)
+
+
+def test_a_published_run_has_as_many_steps_as_it_says():
+    """Whole epochs of the length that is assumed, rounded to a whole number of steps."""
+    told = [row for row in RUNS.values() if "steps an epoch" in row.assumed]
+    for row in told:
+        an_epoch = float(row.assumed.split()[0])
+        epochs = round(row.steps / an_epoch)
+        assert abs(row.steps - epochs * an_epoch) <= 0.5, row
+    assert len(told) > 8
