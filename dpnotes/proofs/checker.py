@@ -59,6 +59,7 @@ class Run:
             else:
                 self.sampled.append((arb(step["sigma"]), arb(step["rate"]), k))
         self.smooth = self.sampled or self.square > 0
+        self.finite = [(outcomes, k) for (outcomes, _), k in self.laws]
         # a round of Laplace noise loses all or gains all with these probabilities
         self.ends = [([(a, 1 / arb(2)), (-a, (-a).exp() / 2)], k) for a, k in self.laplace]
         kept = [(1 - infinite) ** k for (_, infinite), k in self.laws]
@@ -92,7 +93,7 @@ class Run:
     def listed(self, epsilon):
         """All sums of losses of finite laws, and of the ends of Laplace noise: how often each
         outcome occurs, and how probable."""
-        laws = [(law, k) for (law, _), k in self.laws] + self.ends
+        laws = self.finite + self.ends
         known = "too many sums of losses to list"
         surely(all(k <= ROUNDS or len(law) == 1 for law, k in laws), known)
         many = prod(comb(k + len(law) - 1, k) for law, k in laws if len(law) > 1)
@@ -109,25 +110,18 @@ class Run:
         return total
 
     def rest(self, z):
-        """M of all steps in closed form, at a complex z: it is the same for both directions of
-        Gaussian and Laplace noise."""
-        value = (self.square * z * (z + 1) / 2).exp()
+        """(M of all steps in closed form, the part of it of which each round of Laplace noise is at
+        an end), at a complex z: both are the same in both directions of Gaussian and Laplace
+        noise."""
+        whole = (self.square * z * (z + 1) / 2).exp()
+        for outcomes, k in self.finite:
+            whole *= sum((p * (z * loss).exp() for loss, p in outcomes), acb(0)) ** k
+        ends = whole
         for a, k in self.laplace:
             up, down = (a * z).exp(), (-a * (1 + z)).exp()
-            value *= ((up + down) / 2 + (up - down) / (2 * (1 + 2 * z))) ** k
-        return value * moment([(law, k) for (law, _), k in self.laws], z)
-
-    def atoms(self, z):
-        """The part of ``rest`` of which each round of Laplace noise is at an end."""
-        return moment([(law, k) for (law, _), k in self.laws] + self.ends, z)
-
-
-def moment(laws, z):
-    """The product of the M of finite laws."""
-    value = acb(1)
-    for outcomes, k in laws:
-        value *= sum((p * (z * loss).exp() for loss, p in outcomes), acb(0)) ** k
-    return value
+            both = (up + down) / 2
+            whole, ends = whole * (both + (up - down) / (2 * (1 + 2 * z))) ** k, ends * both**k
+        return whole, ends
 
 
 def law(p, q, way):
@@ -178,7 +172,7 @@ def bound(steps, epsilon, way, line):
     for (sigma, rate, k), spacing in zip(run.sampled, line.spacings, strict=True):
         kinds.append((Sampled(sigma, rate, c, way, spacing, line.bits), k))
         kinds[-1][0].measure(height if line.nodes else arb(0))
-    front = run.rest(acb(c)).real * (-c * epsilon).exp()
+    front, ends = (x.real * (-c * epsilon).exp() for x in run.rest(acb(c)))
     if not line.nodes:
         whole = prod((kind.real**k for kind, k in kinds), start=front)
         chernoff = (c * c.log() - (c + 1) * (c + 1).log()).exp()
@@ -187,28 +181,29 @@ def bound(steps, epsilon, way, line):
     aliases = (1 - run.infinite) * (-c * m * period).exp() / (1 - (-c * period).exp())
     other = (epsilon - (c + 1) * m * period).exp() / (1 - (-(c + 1) * period).exp())
     aliases -= (1 - Run(steps, -way).infinite) * other
-    if not run.smooth:
-        listed, left = run.listed(epsilon), moment(run.ends, acb(0)).real
+    if run.smooth:
+        fallen = (-run.square * height**2 / 2).exp() / (arb.pi() * h * line.nodes)
+        lifts = (kind.lifted(height, arb(line.angle)) ** k for kind, k in kinds)
+        cut, listed = prod(lifts, start=front * fallen), arb(0)
+    else:
         rounds = sum(k for _, k in run.ends)
         fallen = ((1 + 1 / (2 * height)) ** rounds - 1) * height / (2 * arb.pi() * h**2)
-        cut = run.atoms(acb(c)).real * (-c * epsilon).exp() * fallen / line.nodes**2
-        total = trapezoid(lambda z: run.rest(z) - run.atoms(z), [], epsilon, c, h, line.nodes)
-        surely(total.is_finite() and aliases.is_finite() and cut.is_finite(), "overflow")
-        return least([listed + total - (1 - left) * aliases + cut + run.infinite])
-    total = trapezoid(run.rest, kinds, epsilon, c, h, line.nodes)
-    fallen = (-run.square * height**2 / 2).exp() / (arb.pi() * h * line.nodes)
-    lifts = (kind.lifted(height, arb(line.angle)) ** k for kind, k in kinds)
-    cut = prod(lifts, start=front * fallen)
+        cut, listed = ends * fallen / line.nodes**2, run.listed(epsilon)
+        aliases *= 1 - prod(sum(p for _, p in law) ** k for law, k in run.ends)
+    total = trapezoid(run, kinds, epsilon, c, h, line.nodes)
     surely(total.is_finite() and aliases.is_finite() and cut.is_finite(), "overflow")
-    return least([total - aliases + cut + run.infinite])
+    return least([listed + total - aliases + cut + run.infinite])
 
 
-def trapezoid(rest, kinds, epsilon, c, h, count):
-    """(h/2pi) times the sum over all nodes: those below the axis are conjugates."""
+def trapezoid(run, kinds, epsilon, c, h, count):
+    """(h/2pi) times the sum over all nodes: those below the axis are conjugates. What was listed
+    is left out."""
     values, total = [(kind.values(h, count), k) for kind, k in kinds], arb(0)
     for j in range(count + 1):
         z = acb(c, h * j)
-        value = rest(z) * (-z * epsilon).exp() / (z * (z + 1))
+        whole, listed = run.rest(z)
+        value = whole if run.smooth else whole - listed
+        value *= (-z * epsilon).exp() / (z * (z + 1))
         for moments, k in values:
             value *= moments[j] ** k
         total += value.real if j == 0 else 2 * value.real
