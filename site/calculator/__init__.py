@@ -20,13 +20,8 @@ from dpnotes.calculator.runs import MECHANISMS
 
 HERE = Path(__file__).resolve().parent
 SCRIPTS = "../sliders/draw.js numbers.js chart.js answer.js form.js calculator.js".split()
-SECTIONS = (
-    "attack",
-    "roc",
-    "rows",
-    "curve",
-    "substitution",
-)  # what is shown of a run, as in answer.js
+# what is shown of a run, as in answer.js
+SECTIONS = ("attack", "roc", "rows", "curve", "substitution")
 USUAL = {  # an address of the form, as the form writes it: what people call this run
     "?question=epsilon&mechanism=gaussian&noise=1.1&rate=256/60000&steps=14100&delta=1e-5":
         "a network trained for sixty epochs on 60,000 images",

@@ -58,11 +58,8 @@ globalThis.dpnChart = (() => {
     const percents = (rate) => `${Number((100 * rate).toPrecision(1))} %`;
     const low = fpr[0],
       at = fpr.findIndex((rate) => Math.abs(rate - 0.01) < 1e-9);
-    const percent = [1e-4, 1e-3, 0.01, 0.1, 1].map((rate) => [
-      rate,
-      `${Number((100 * rate).toPrecision(1))} %`,
-    ]);
-    const axis = (label) => ({ label, low, high: 1, log: true, ticks: percent });
+    const ticks = [1e-4, 1e-3, 0.01, 0.1, 1].map((rate) => [rate, percents(rate)]);
+    const axis = (label) => ({ label, low, high: 1, log: true, ticks });
     const bound = { text: "— no attack finds more", x: 0.9, y: 0.0005, anchor: "end", color: 0 };
     const guess = { text: "- - guessing", x: 0.9, y: 0.0002, anchor: "end", color: "muted" };
     const marks = [

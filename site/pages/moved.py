@@ -5,6 +5,7 @@ leads on. Without scripts one comes to the page, not to the section.
 """
 
 import json
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -23,6 +24,7 @@ GONE = """<!DOCTYPE html>
 """
 
 
+@cache
 def moved():
     """Old address -> new one, both inside `chapters`."""
     return yaml.safe_load((HERE / "moved.yml").read_text(encoding="utf-8"))
