@@ -26,19 +26,8 @@ from test_site import WIDE, Watched, lighten, violations
 from calculator import query_of
 from checks import guards
 from dpnotes import calculator
-from machine import (
-    FLAGS,
-    FOR_PYTHON,
-    LOOP,
-    PATIENCE,
-    ROOT,
-    SITE,
-    Quiet,
-    need_python_in_pages,
-    served,
-)
+from machine import FOR_PYTHON, LOOP, ROOT, SITE, Quiet, need_python_in_pages, served
 from run import offline
-from surroundings import found_chromium
 
 EXECUTED = SITE.parent / "jupyter_execute"
 PAGES = sorted(
@@ -61,12 +50,10 @@ class WithWorker(Watched):
 
 
 @pytest.fixture(scope="module")
-def server():
-    """The site."""
+def server(address):
+    """The site, with its Python."""
     need_python_in_pages()
-    serving = served()
-    yield SimpleNamespace(address=next(serving))
-    next(serving, None)
+    return SimpleNamespace(address=address)
 
 
 # ---- what a cell shows, and what was printed ----
@@ -680,15 +667,13 @@ LARGEST = max((p.stat().st_size for p in (SITE / "_run/pyodide").glob("*.whl")),
 
 
 def test_the_bar_moves_while_a_large_file_comes(browser):
-    """In a Chromium of its own. Others may be held up behind that file. Its own parts are asked."""
+    """Other files may be late meanwhile: what is asked is that each part of this one moves it."""
     need_python_in_pages()
-    path, kind = found_chromium(), browser.browser_type
-    alone = kind.launch(executable_path=path, args=FLAGS, timeout=PATIENCE)
     handler = functools.partial(Halting, directory=str(SITE))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as slow:
         threading.Thread(target=slow.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{slow.server_port}"
-        other = WithWorker(alone, address, service_workers="block")
+        other = WithWorker(browser, address, service_workers="block")
         tab = other.open(FIRST)
         press(tab, 2, "run")
         said = tab.locator(".run-status", has_text=re.compile(r"Loading Python \(\d+ MB\)"))
@@ -703,7 +688,7 @@ def test_the_bar_moves_while_a_large_file_comes(browser):
         tab.wait_for_function(f"(more) => {value} > more", arg=more, timeout=FOR_PYTHON)
         Halting.go_on.release(2)
         settled(tab, 2, "done")
-        alone.close()
+        other.context.close()
         slow.shutdown()
 
 
