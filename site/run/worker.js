@@ -36,11 +36,14 @@ const signal = {
 const progress = { got: 0, expected: 1, text: "" };
 const plainFetch = self.fetch.bind(self);
 
-let told = 0;
+let soon = 0; // the page is told so seldom, and yet the last that came before the line stalls
 function count(bytes) {
   progress.got += bytes;
-  if (Date.now() - told < 100) return;
-  told = Date.now();
+  soon ||= setTimeout(tell, 100);
+}
+
+function tell() {
+  soon = 0;
   say("progress", { text: progress.text, fraction: Math.min(1, progress.got / progress.expected) });
 }
 
@@ -113,6 +116,8 @@ function announce(packages, core = []) {
 }
 
 function note(packages, core = false) {
+  clearTimeout(soon);
+  soon = 0;
   const there = new Set(Object.keys(python.loadedPackages).map((name) => name.toLowerCase()));
   const failed = packages.filter((name) => !there.has(name.toLowerCase()));
   if (failed.length) throw new Error(`could not load ${failed.join(", ")}`);

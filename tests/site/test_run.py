@@ -648,26 +648,24 @@ def test_failure_of_the_worker_is_reported(browser, server):
 
 
 class Halting(Quiet):
-    """A file server that sends the largest file in four parts, each when it is told to."""
+    """A file server that sends half of the largest file, and the rest when it is told to."""
 
-    go_on = threading.Semaphore(1)
+    go_on = threading.Event()
 
     def copyfile(self, source, outputfile):
         whole = source.read()
-        parts = 4 if len(whole) == LARGEST else 1
-        size = -(-len(whole) // parts)
-        for start in range(0, len(whole), size):
-            if parts > 1:
-                self.go_on.acquire()
-            outputfile.write(whole[start : start + size])
+        if len(whole) == LARGEST:
+            outputfile.write(whole[: LARGEST // 2])
             outputfile.flush()
+            self.go_on.wait()
+            whole = whole[LARGEST // 2 :]
+        outputfile.write(whole)
 
 
 LARGEST = max((p.stat().st_size for p in (SITE / "_run/pyodide").glob("*.whl")), default=0)
 
 
 def test_the_bar_moves_while_a_large_file_comes(browser):
-    """Other files may be late meanwhile: what is asked is that each part of this one moves it."""
     need_python_in_pages()
     handler = functools.partial(Halting, directory=str(SITE))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as slow:
@@ -678,15 +676,14 @@ def test_the_bar_moves_while_a_large_file_comes(browser):
         press(tab, 2, "run")
         said = tab.locator(".run-status", has_text=re.compile(r"Loading Python \(\d+ MB\)"))
         whole = 1e6 * int(re.search(r"\d+", said.inner_text(timeout=FOR_PYTHON))[0])
-        value = "document.querySelector('.run-panel progress').value"
-        seen, now = -1.0, tab.evaluate(value)
-        while seen != now:  # until nothing comes but what is held back
-            tab.wait_for_timeout(3000)
-            seen, now = now, tab.evaluate(value)
-        Halting.go_on.release()
-        more = now + 0.2 * LARGEST / whole
-        tab.wait_for_function(f"(more) => {value} > more", arg=more, timeout=FOR_PYTHON)
-        Halting.go_on.release(2)
+        # without that file the bar ends at 1 - LARGEST / whole
+        wanted = 1 - 0.75 * LARGEST / whole
+        tab.wait_for_function(
+            "(wanted) => document.querySelector('.run-panel progress').value > wanted",
+            arg=wanted,
+            timeout=FOR_PYTHON,
+        )
+        Halting.go_on.set()
         settled(tab, 2, "done")
         other.context.close()
         slow.shutdown()
