@@ -261,7 +261,8 @@ def check_details(tab, asked):
 
 
 def test_a_wrong_field_withdraws_the_answer_until_it_is_right(python):
-    tab = python.tab
+    tab = python.open(PAGE + ASKED[0])
+    settled(tab)
     check_answer(tab, ASKED[0])
     tab.get_by_label("rate of Poisson").fill("2")
     assert number(tab) == "–" and tab.locator(".calculator-theorems").is_hidden()
