@@ -202,10 +202,7 @@ def band(steps, epsilon, way, line, above, below):
     aliases = arb(0) if any(above) or any(below) else left_aliases(run, steps, epsilon, line)
     if run.smooth:
         fallen = (-run.square * height**2 / 2).exp() / (arb.pi() * h * line.nodes)
-        angle, falls = arb(line.angle), []
-        for kind, _ in kinds:
-            parts = (kind.high, kind.part) if kind.below else (kind.high,)
-            falls.append([kind.lifted(terms, height, angle) for terms in parts])
+        falls = [kind.lifted(height, arb(line.angle)) for kind, _ in kinds]
         cut, listed = front * fallen * most(kinds, falls), arb(0)
     else:
         rounds = sum(k for _, k in run.ends)

@@ -225,23 +225,25 @@ class Sampled:
         error = least([self.error + rest])
         return [value + acb(arb(0, error), arb(0, error)) for value in total]
 
-    def lifted(self, terms, height, angle):
-        """At least abs(M(c + iy)) of these terms for all y from there on (jumps-lift,
-        X-lifted-sum)."""
+    def lifted(self, height, angle):
+        """At least abs(M(c + iy)) for all y from there on (jumps-lift, X-lifted-sum); where the
+        band ends, also at least that of ``part``."""
         surely((angle > 0) & (angle < arb.pi() / 2), "the angle of the lift")
-        turned, total = 4 * (angle / 2).sin() ** 2, arb(0)
-        for term, v, w in zip(terms, self.odd, self.w, strict=True):
+        turned, factors, spread = 4 * (angle / 2).sin() ** 2, [], []
+        for v, w in zip(self.odd, self.w, strict=True):
             size = (1 - turned * (v / w) * (1 - v / w)) ** (self.n / 2)
             phase = (v * angle.sin() / (1 - self.r + v * angle.cos())).atan()
-            total += term * size * (-height * phase).exp()
-        spread = []
+            factors.append(size * (-height * phase).exp())
         for a in map(arb, ANGLES):
             if a + angle < arb.pi() / 2 or (a <= angle and a + angle < arb.pi()):
                 both = ((angle + a) / 2).cos() * ((angle - a) / 2).cos()
                 kappa = arb(1) if self.way > 0 else both ** (self.n / 2)
                 spread.append(self.off(a, kappa, arb(0)))
-        total += self.shrink(angle) * self.tails + least(spread) * self.real
-        return least([self.lift(angle).exp() * total, self.real])
+        rest, found = self.shrink(angle) * self.tails + least(spread) * self.real, []
+        for terms in (self.high, self.part) if self.below else (self.high,):
+            total = sum((a * b for a, b in zip(terms, factors, strict=True)), rest)
+            found.append(least([self.lift(angle).exp() * total, self.real]))
+        return found
 
 
 def powers(rows, turns, count):
