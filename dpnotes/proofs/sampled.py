@@ -87,7 +87,7 @@ class Sampled:
         for cut in filter(None, (self.above, self.below)):
             surely(way > 0 and arb(cut[1]) > 0, "only the mixture against q has bands")
             self.steep = 1 + (self.s / arb(cut[1])) ** 2
-        outcomes = self.window(spacing, 6.3 * line.nodes / line.period)
+        outcomes = self.window(spacing, line)
         self.front = self.spacing / (self.s * (2 * arb.pi()).sqrt())
         self.odd = [self.r * self.ratio(x) for x in outcomes]
         self.w = [1 - self.r + v for v in self.odd]
@@ -103,7 +103,7 @@ class Sampled:
         ends = self.outside(outcomes[0] - self.spacing, outcomes[-1] + self.spacing)
         self.beyond, self.tails = ends[1], least([sum(ends)])
 
-    def window(self, spacing, height):
+    def window(self, spacing, line):
         """The outcomes of the sums: only a guess, as all bounds are of the window as it is."""
         s, r, n = float(self.s), float(self.r), float(self.n)
         wide = sqrt(1.4 * self.bits)
@@ -112,11 +112,12 @@ class Sampled:
         if self.above:
             t, width = self.above
             narrow = 1 / (1 / s**2 + 1 / width**2)
-            far = sqrt(narrow * (1.4 * self.bits + 0.2 * height))
+            far = sqrt(narrow * (1.4 * self.bits + 1.3 * line.nodes / line.period))
             high = min(high, narrow * (n / s**2 + t / width**2) + far)
         self.first, last = floor((low - s * wide) / spacing), ceil(max(high, 1.0) / spacing)
         few = 10 if self.above or self.below else 1  # of each of several bands
         surely(few * (last - self.first) <= MANY, "too many outcomes")
+        surely(line.nodes * (last - self.first) <= LONG, "the line is too long")
         return [self.spacing * i for i in range(self.first, last + 1)]
 
     def kept(self, cut, x):
@@ -198,7 +199,6 @@ class Sampled:
 
     def values(self, h, count):
         """M at the nodes: of ``high``, and of ``low`` where the band ends."""
-        surely(count * len(self.high) <= LONG, "the line is too long")
         if not self.below:
             return self.turned(self.high, h, count), None
         low, part = (self.turned(terms, h, count) for terms in (self.low, self.part))
