@@ -16,9 +16,8 @@ import numpy as np
 import pytest
 
 import dpnotes as dp
-from conftest import ROOT
 from dpnotes import plotting
-from machine import unable
+from machine import ROOT, unable
 from printed import run
 
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
