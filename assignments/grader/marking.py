@@ -19,16 +19,14 @@ from .opening import Late, alarm
 from .session import SandboxEnded, Session, short
 from .telling import explain_failed_test
 from .wire import unpack
+from .words import HIDDEN, NOT_REACHED, UNREACHED
 
 ATTEMPTS = 3
 MESSAGE = 1000  # characters of what a question's feedback says
-HIDDEN = "your code failed in a test that is not shown"
 SLOW = "your code took longer than {:g} seconds of processor time in a test that is not shown"
 COPIES = "the test cell of {} stands there {} times"
 CUT = "cells took too long and were cut off: all together may work for {:g} seconds"
 NO_TIME = "no time was left for this question: your cells took most of the {:g} seconds there are"
-UNREACHED = "the tests that are not shown were not reached"
-NOT_REACHED = "no code of this question was reached"
 
 
 class Remote:
