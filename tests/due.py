@@ -100,7 +100,8 @@ PARTS = (
         files_in("tests/package", TEXTS[0]),
     ),
     Part(
-        "text", f"{BOOK} assignments/*.md README.md CONTRIBUTING.md tests/site tests/claims tests/package"
+        "text",
+        f"{BOOK} assignments/*.md README.md CONTRIBUTING.md tests/site tests/claims tests/package"
         f" tests/grading {GROUND}",
         (*files_in("tests/site", HOMEWORK, *ROOMS), *TEXTS),
     ),

@@ -109,7 +109,7 @@ def ended(place, *tests):
     settings = {"PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
     kept = {key: os.environ[key] for key in os.environ if key not in ("CI", "DPNOTES_EVIDENCE")}
     options = NBVAL if tests[0].endswith(".ipynb") else []
-    command = [sys.executable, "-m", "pytest", "-q", "-m", "", "-p", "no:cacheprovider", *options]
+    command = [sys.executable, "-m", "pytest", "-qx", "-m", "", "-p", "no:cacheprovider", *options]
     done = subprocess.run(
         [*command, "-p", "no:xdist", *tests],
         cwd=place, env={**kept, **settings}, capture_output=True, text=True,
