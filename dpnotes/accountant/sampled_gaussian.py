@@ -228,12 +228,14 @@ class SampledGaussian(Step):
             steep = np.maximum((rise + height * turn).max(axis=2) / strip, 1e-300)
             return 1 / np.maximum.accumulate(steep[:, ::-1], axis=1)[:, ::-1]
 
+        still = np.logaddexp.reduce(sides, axis=2)  # what both add where the phase shrinks
+
         def log_size(y):
             turned = exponents - y * phase
             top = turned.max(axis=1)
             sums = ratios @ np.exp(turned - top[:, None]).T + UNDERFLOW
-            size = np.log(sums) + front + top + cost
-            return np.logaddexp(size, np.logaddexp.reduce(sides - min(y, 0.0) * turn, axis=2))
+            grown = np.logaddexp.reduce(sides - y * turn, axis=2) if y < 0 else still
+            return np.logaddexp(np.log(sums) + front + top + cost, grown)
 
         return log_size, largest, top >= min(-self.empty, float(top.max()))
 
@@ -283,16 +285,16 @@ class SampledGaussian(Step):
         x = spacing * np.arange(floor(window[0] / spacing), ceil(window[1] / spacing) + 1.0)
         u, sigma = (x - 0.5) / self.sigma**2, self.each[:, None]
         wider = (sigma / self.sigma) ** 2
-        more, unit = (wider - 1) * (x - 0.5), np.log(spacing * wider / (sigma * sqrt(2 * pi)))
+        each, unit = x + (wider - 1) * (x - 0.5), np.log(spacing * wider / (sigma * sqrt(2 * pi)))
         loss = mixed_loss(u, self.rate)
-        log_p = unit - 0.5 * ((x + more) / sigma) ** 2
+        log_p = unit - 0.5 * (each / sigma) ** 2
         if self.side < 0:
             return x, -loss, log_p
         log_p += loss
         # where the row was probably taken, log q and the loss nearly cancel
-        sure = u > 1 - log(self.rate)
-        square = ((more + x - 1)[:, sure] / sigma) ** 2
-        log_p[:, sure] = unit - 0.5 * square + log(self.rate) - log_share(u[sure], self.rate)
+        if (first := int(np.searchsorted(u, 1 - log(self.rate)))) < len(u):
+            square, taken = ((each[:, first:] - 1) / sigma) ** 2, log_share(u[first:], self.rate)
+            log_p[:, first:] = unit - 0.5 * square + log(self.rate) - taken
         return x, loss, log_p
 
     @lru_cache(maxsize=4)  # noqa: B019
