@@ -221,14 +221,13 @@ class SampledGaussian(Step):
         ends = foot + (np.maximum(growth, 0.0) + most)[:, [0, -1]] + cost[:, :, None]
         sides = np.maximum.accumulate(ends[:, ::-1], axis=1)[:, ::-1]
         sides = sides + np.log(self.angles * self.sigma**2 / spacing)
+        still = np.logaddexp.reduce(sides, axis=2)  # what both add where the phase shrinks
         turn, rise = phase[:, [0, -1]], ends + np.minimum(self.digits, -foot)
         strip = 2 * pi * self.sigma**2 * self.angles[:, 0]
 
         def largest(height):
             steep = np.maximum((rise + height * turn).max(axis=2) / strip, 1e-300)
             return 1 / np.maximum.accumulate(steep[:, ::-1], axis=1)[:, ::-1]
-
-        still = np.logaddexp.reduce(sides, axis=2)  # what both add where the phase shrinks
 
         def log_size(y):
             turned = exponents - y * phase
@@ -255,10 +254,8 @@ class SampledGaussian(Step):
     @lru_cache(maxsize=KEPT)  # noqa: B019
     def _spacing(self, c, band):
         """Spacing of nodes for heights up to the band."""
-        plain = self._real_spacing(c)
-        if not band and self._power(c) >= 0:
-            return plain
-        return min(plain, self._spacing_of_strip(c, band))
+        plain, positive = self._real_spacing(c), self._power(c) >= 0
+        return plain if positive and not band else min(plain, self._spacing_of_strip(c, band))
 
     def _spacing_of_strip(self, c, band):
         """That at which the best of all strips has an error of exp(-digits), in each row."""
