@@ -42,7 +42,7 @@ from .law import EPS, UNDERFLOW, Rule, Step, ratios_to_first
 WIDE = 11.0  # standard deviations: what is beyond has 4e-28
 LEFT_OUT = 60.0  # a window ends at exp(-60) of the peak
 QUADRATURE = 60.0  # exp(-60) of M is the error of the mesh: times 1e12 rounds, 1e-14
-WIDEST = 2.33  # angle: the integrand is analytic below pi
+WIDEST, FLAT = 2.33, 0.2  # angle, analytic below pi; spacing of u for a negative power
 KEPT = 2**15  # numbers that are cached
 
 
@@ -240,7 +240,8 @@ class SampledGaussian(Step):
 
     def _real_spacing(self, c):
         """Spacing of nodes where y = 0: from N(d), by which growth is bounded, at the best angle.
-        For a negative power the strip is half as wide, and the peak may be narrower than sigma."""
+        For a negative power it is a first guess: right to e^(-WIDE^2/2) for a normal density of the
+        width of the peak, and to e^-60 for a strip up to the angle 1.9 (FLAT). N(d) has the say."""
         if self.sigmas:
             last = SampledGaussian(self.sigmas[-1], self.rate, self.side)
             return last._real_spacing(c) * (self.sigma / last.sigma) ** 2
@@ -249,7 +250,7 @@ class SampledGaussian(Step):
         if power >= 0:
             return 2 * pi * self.sigma**2 * angle / (QUADRATURE + 0.5 * (self.sigma * angle) ** 2)
         sharp = sqrt(1 - self._peak(power) / self.sigma**2) / self.sigma
-        return 2 * pi / max(11 * sharp, 2 * pi / (0.2 * self.sigma**2))
+        return 2 * pi / max(WIDE * sharp, 2 * pi / (FLAT * self.sigma**2))
 
     @lru_cache(maxsize=KEPT)  # noqa: B019
     def _spacing(self, c, band):
