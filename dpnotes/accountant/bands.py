@@ -226,12 +226,12 @@ def _ways(tilts):
 
 
 def tail_near(tilts, start, asked, guess):
-    """The tail near a saddle point (c, e, log t), or None, and where it is asked: a line; where its
-    error is seen, a line for each band; then both with a pinch.
+    """The tail near a saddle point (c, e, log t), or None, and its answer: of a line; where its
+    error is seen, of a line for each band; then of both with a pinch.
 
-    ``asked`` says of a tail and its start which start would be better, the error there, and whether
-    this one is too far away. With a ``guess`` the e of the start is only that."""
-    best, error, answered, near = None, inf, start[1], start
+    ``asked`` says of a tail and its start which start would be better, the error there, whether
+    this one is too far away, and its answer. With a ``guess`` the e of the start is only that."""
+    best, error, answered, near = None, inf, None, start
     for above, most, *nodes, each in _ways(tilts):
         left, start = TRIES, near
         while left and above < error <= most:
@@ -239,10 +239,10 @@ def tail_near(tilts, start, asked, guess):
             if bands and guess:
                 start, guess = (start[0], bands.place(start[2]), start[2]), False
             tried = bands.lines(start[1], *nodes) if bands else line(tilts, start, *nodes)
-            better, off, far = asked(tried, start) if tried else (start, inf, False)
+            better, off, far, answer = asked(tried, start) if tried else (start, inf, False, None)
             left = far and left - 1
             if off < error:
-                best, error, answered = tried, off, better[1]
+                best, error, answered = tried, off, answer
             if off < inf:
                 start, guess = better, False
             if off < 1:

@@ -29,7 +29,7 @@ from math import ceil, exp, isqrt, log, pi, sqrt
 import numpy as np
 
 from .law import EPS, Gaussian
-from .tilts import TOLERANCE, Tilts, cumulant
+from .tilts import TOLERANCE, Tilts, cumulant, least_bounds
 
 ENOUGH = 1e-9  # relative error: aliases and cut of a pinched line
 WORK, BLOCK = 1_000_000_000, 4096  # most products of a line; nodes of a block
@@ -231,6 +231,20 @@ def line(tilts, start, nodes, pinched):
         if _work(parts, c, step, count) <= WORK:
             return Line(tilts, parts, c, period, count, 1 / period, rivals, log_cut)
     return _pinched(tilts, start, pinched)
+
+
+def beside(one, tilts, epsilon):
+    """Bounds on log t(e) of the other direction from tilts near a plain line of one direction: that
+    of Chernoff, and that of a line in the same place, whose error says whether it serves there."""
+    plain = isinstance(one, Line) and one.side > 0 and not (one.pinch or one.grid)
+    if plain and one.count > 1 and log(one.rivals[0].max()) <= tilts.cap:
+        rivals = tilts.rivals(one.rivals[0, 1:])[2]
+        yield least_bounds(epsilon, *rivals)[0]
+        height = one.h * (one.count - 1)
+        log_cut = sum(k * f.falls(one.c)(height) for f, k in tilts.parts) - log(pi * height)
+        place = one.c, one.period, one.count, one.unit
+        (log_tail,), _, (error,) = Line(tilts, tilts.parts, *place, rivals, log_cut).sums(epsilon)
+        yield log_tail + np.log1p(error)
 
 
 def _work(parts, c, step, count):
