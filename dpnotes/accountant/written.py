@@ -24,6 +24,7 @@ from .sampled_gaussian import inverse_mixed_loss, mixed_loss
 MOST_OF_ONE, MOST = 60, 2_000  # most rounds or losses of one step, and most sums of all steps
 REACH, CUT = 38.4, 1e-305  # deviations of discrete Gaussian noise; more than what is beyond has
 OFF = 1e-9  # what a law may be off by: more than the round-off of a million outcomes
+STEEPEST = 4e3  # times the largest loss: the largest tilt
 ROUNDING = 1e-14  # of log delta, in units of 1 + abs(log delta); 1.5e-15 was seen in 20,000 draws
 
 
@@ -122,8 +123,10 @@ class Finite(Step):
         return self.log_p[-1]
 
     def tilt_limit(self):
+        """Beyond it the saddle point of a round is within 2/STEEPEST of its largest loss, of those
+        that have a probability: the least number is e^-745."""
         loss, log_p = self.arrays
-        return 4e3 / max(np.abs(loss[log_p > -800]).max(initial=0.0), 1e-300)
+        return STEEPEST / max(np.abs(loss[log_p > -800]).max(initial=0.0), 1e-300)
 
     def rule(self, _c, _band):
         loss, log_p = self.arrays
