@@ -10,9 +10,6 @@ from .files import neutral, printable, write
 from .marking import run_and_test
 from .opening import LARGEST, Late, alarm
 
-LENT = "all tests hold, with a correct answer to an earlier question in the place of yours"
-STUB = "not answered: the cell is as it was given out"
-
 
 def grade_submission(master, entry, limits, launcher, gallery=None):
     """Everything about one submission as plain data; `launcher` starts the student's Python.
@@ -29,7 +26,7 @@ def grade_submission(master, entry, limits, launcher, gallery=None):
     if any(step == "run" for step, _ in submission.steps):
         failed, helped, log, flags, late = run_and_test(submission, master, limits, launcher)
         submission.flags += flags
-    failed |= {q: STUB for q in failed if q in submission.stubs}
+    failed |= {q: words.STUB for q in failed if q in submission.stubs}
     answers = {}
     for question, text in submission.answers.items():
         answers[question], flags = rendering.answer(text, question, limits.typeset_seconds)
@@ -37,8 +34,9 @@ def grade_submission(master, entry, limits, launcher, gallery=None):
     scores = {q.id: None if q.manual else q.points * (q.id not in failed) for q in master.questions}
     return make_result(
         submission.student, submission.flags, "\n".join(log), scores=scores, messages=failed,
-        file=submission.path.name if submission.path else "", helped=dict.fromkeys(helped, LENT),
-        answers=answers, pictures=hung(submission.pictures, gallery), code=submission.code,
+        file=submission.path.name if submission.path else "",
+        helped=dict.fromkeys(helped, words.LENT), answers=answers,
+        pictures=hung(submission.pictures, gallery), code=submission.code,
         digests=digest_answers(master, submission), late=late, blank=blank(master, submission),
     )  # fmt: skip
 

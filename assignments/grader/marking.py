@@ -17,18 +17,16 @@ from contextlib import contextmanager
 from . import reading
 from .opening import Late, alarm
 from .session import SandboxEnded, Session, short
-from .telling import explain_failed_test
+from .telling import TESTS, explain_failed_test
 from .wire import unpack
+from .words import HIDDEN, NOT_REACHED, UNREACHED
 
 ATTEMPTS = 3
 MESSAGE = 1000  # characters of what a question's feedback says
-HIDDEN = "your code failed in a test that is not shown"
 SLOW = "your code took longer than {:g} seconds of processor time in a test that is not shown"
 COPIES = "the test cell of {} stands there {} times"
 CUT = "cells took too long and were cut off: all together may work for {:g} seconds"
 NO_TIME = "no time was left for this question: your cells took most of the {:g} seconds there are"
-UNREACHED = "the tests that are not shown were not reached"
-NOT_REACHED = "no code of this question was reached"
 
 
 class Remote:
@@ -79,11 +77,11 @@ def run_public_tests(session, question, given):
     try:
         with testing(session):
             fill_namespace(session, question, space, calls)
-            exec(compile(question.source, f"public tests of {question.id}", "exec"), space)
+            exec(compile(question.source, f"{TESTS} {question.id}", "exec"), space)
         return space, ""
     except Exception as error:  # a wrong type in a student's answer can raise anything
         try:
-            said = explain_failed_test(error, calls)[:MESSAGE]
+            said = explain_failed_test(error, question.source, space, calls)[:MESSAGE]
         except Exception:  # the text of an exception that holds a student's value
             said = "your result could not be used, nor shown"
         return None, said or "a test of this question failed"

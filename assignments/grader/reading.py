@@ -9,6 +9,7 @@ from pathlib import Path
 
 from .masters import LINK, PACKAGE, bound, grading, used
 from .opening import PHOTOS, Late, Unreadable, parse
+from .words import NO_NOTEBOOK, NOT_REACHED
 
 ANSWERS = 200_000  # characters of one answer marked by hand, and of a student's code
 FLAGS, FLAG = 40, 200  # flags of a submission, and characters of one
@@ -39,7 +40,7 @@ class Submission:
     stubs: set = field(default_factory=set)  # questions whose cell is as it was given out
     code: str = ""  # the student's own, for the comparison of submissions
     flags: list = field(default_factory=list)
-    nothing: str = "no notebook was handed in"  # said of each question where no code was reached
+    nothing: str = NO_NOTEBOOK  # said of each question where no code was reached
 
 
 def same(one, other):
@@ -110,7 +111,7 @@ def read(student, path, flags, master):
         return unreadable(student, path, flags, f"it is damaged: {type(error).__name__}")
     cells, changed = kinds_again(cells, master.questions)
     submission.flags += changed
-    submission.nothing = "no code of this question was reached" if cells else submission.nothing
+    submission.nothing = NOT_REACHED if cells else submission.nothing
     tests = [q for q in master.questions if not q.manual]
     align_code(submission, cells, tests, master)
     if cells and not any(name for _, _, name, _ in cells):

@@ -11,10 +11,9 @@ from pathlib import PurePath
 
 import nbformat
 
-from . import by_hand, late, marks, rendering, submissions, summary
+from . import by_hand, late, marks, rendering, submissions, summary, words
 from .files import Names, file_name, plain, write
 
-NOTHING = "not answered"  # nobody has to type this zero; a mark by hand takes its place
 MOST = 0.5  # a test that more of a class have in other words was corrected, not edited
 CSS = """body { font: 1rem/1.5 sans-serif; max-width: 48rem; margin: 2rem auto; padding: 0 1rem }
 pre { white-space: pre-wrap; background: #f4f4f4; color: #111; padding: .8rem }
@@ -36,7 +35,7 @@ def with_marks(master, result, collected):
         if q.manual:
             points[q.id], comments[q.id] = collected.marks[q.id].get(student, (None, ""))
             if points[q.id] is None and result["blank"].get(q.id):
-                points[q.id], comments[q.id] = 0, comments[q.id] or NOTHING
+                points[q.id], comments[q.id] = 0, comments[q.id] or words.ANSWERED_NOT
         elif student in collected.overrides.get(q.id, {}):
             points[q.id], comments[q.id] = collected.overrides[q.id][student]
     outdated = {q: marks[student] for q, marks in collected.outdated.items() if student in marks}
@@ -114,7 +113,7 @@ def feedback(master, result, options, line, answers):
     date = time.strftime("%Y-%m-%d", time.localtime(options.now))
     lost = all(score is None for score in result["scores"].values())
     file = "could not be marked" if lost else f"marked on {date}: {result['file']}"
-    file = file if lost or result["file"] else "no notebook was handed in"
+    file = file if lost or result["file"] else words.NO_NOTEBOOK
     about = [f"{say(file)}.", say(result["late_remark"]), say(line)]
     parts = [
         f'<p class="sum">{say(sums)}</p>',

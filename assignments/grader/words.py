@@ -24,19 +24,22 @@ For a notebook of your own: `pip install {packages}`{own}.
 Put your name into the name of the file that you hand in: `{name}-yourname.ipynb`."""
 OWN = """, and the book's own package: `pip install .` in the book's folder, or `pip install` with
 the file `downloads/dpnotes-0-py3-none-any.whl` of the book's site"""
-FEEDBACK = """
+ANSWERED_NOT = "not answered"  # nobody has to type this zero; a mark by hand takes its place
+LENT = "all tests hold, with a correct answer to an earlier question in the place of yours"
+STUB = "not answered: the cell is as it was given out"
+NO_NOTEBOOK = "no notebook was handed in"
+NOT_REACHED = "no code of this question was reached"
+UNREACHED = "the tests that are not shown were not reached"
+HIDDEN = "your code failed in a test that is not shown"
+FIXED = [ANSWERED_NOT, LENT, STUB, NO_NOTEBOOK, NOT_REACHED, UNREACHED, HIDDEN]
+FEEDBACK = [
+    *FIXED,
+    *"""
 all tests hold
-all tests hold, with a correct answer to an earlier question in the place of yours
-not answered
-not answered: the cell is as it was given out
 not marked yet
 no mark yet
 could not be marked
 model answer
-no notebook was handed in
-no code of this question was reached
-the tests that are not shown were not reached
-your code failed in a test that is not shown
 your code took longer than {} seconds of processor time in a test that is not shown
 no time was left for this question: your cells took most of the {} seconds there are
 your code raised {}: {}
@@ -62,7 +65,8 @@ class median {}
 Late by {} days: {} of grace, {} % of {} points for each day after, {} points less.
 Late by {} days: {} % of {} points for each day after, {} points less.
 {}: {} of {}
-""".strip().splitlines()
+""".strip().splitlines(),
+]
 
 
 def pattern(sentence):

@@ -22,6 +22,7 @@ from .sampled_gaussian import QUADRATURE, SampledGaussian
 
 WIDTH, RATIO, LARGEST = 0.12, 4.0, 0.5  # of a threshold; of two neighbours; the first at most
 REAL = 0.05  # spacing of u where y = 0
+LEFT, RIGHT = 14, 40  # standard deviations to both ends of the window
 ANGLES = np.array([0.74, 0.6, 0.48, 0.37, 0.27, 0.18, 0.1, 0.04])[:, None]
 KEPT = 32  # tables of as many cuts are kept: of one kind of steps, all
 LEFT_OUT, EMPTY = 75.0, 200.0  # -log of the terms that a line leaves out; of as good as nothing
@@ -73,7 +74,8 @@ class Cut(SampledGaussian):
     angles, empty = ANGLES, EMPTY
 
     def tilt_limit(self):
-        return self._limit[0]
+        limit, _ = self._reach
+        return limit
 
     @property
     def digits(self):
@@ -81,12 +83,13 @@ class Cut(SampledGaussian):
         return 40.0 if self.lower else QUADRATURE
 
     @cached_property
-    def _limit(self):
-        """The largest real tilt that has fallen at both ends of the window, and the mesh on which
-        the sums of all up to it are right; but for rows of less than e^-EMPTY."""
+    def _reach(self):
+        """(limit, spacing): the largest real tilt that has fallen at both ends of the window, and
+        the mesh on which the sums of all up to it are right; but for rows of less than e^-EMPTY.
+        It is looked for from far out, down by a fifth each time."""
         far = min(30 + 35 * self.sigma, 600) / self.tau
         c = super().tilt_limit() if self.tau == inf else far
-        _, loss, log_p, weight, _ = self._coarse
+        _, loss, log_p, weight, _ = self._whole_window
         usual = self._real_spacing(c)
         for _ in range(60):
             terms = log_p + weight + c * loss
@@ -103,14 +106,14 @@ class Cut(SampledGaussian):
         return (x - 0.5) / self.sigma**2 + log(self.rate) - log1p(-self.rate)
 
     def _far_window(self, _c):
-        return -14 * self.sigma, 1 + 40 * self.sigma
+        return -LEFT * self.sigma, 1 + RIGHT * self.sigma
 
     def _real_spacing(self, _c):
         return min(REAL, 0.3 / self.each[-1]) * self.sigma**2
 
     def _window(self, c):
         """Where the terms of this tilt are more than e^-LEFT_OUT of the largest one."""
-        x, loss, log_p, weight, _ = self._coarse
+        x, loss, log_p, weight, _ = self._whole_window
         terms = log_p + weight + c * loss
         top = terms.max(axis=1, keepdims=True)
         top = np.where(top < min(-EMPTY, top.max()), inf, top)
@@ -119,7 +122,8 @@ class Cut(SampledGaussian):
 
     @property
     @lru_cache(maxsize=KEPT)  # noqa: B019
-    def _coarse(self):
+    def _whole_window(self):
+        """The mesh on which limit, windows and N(d) are found."""
         return self._mesh(self._real_spacing(0.0))
 
     def _mesh(self, spacing):
@@ -131,13 +135,13 @@ class Cut(SampledGaussian):
         return log_weights(np.logaddexp(0.0, self._odds(x)), self.tau, self.lower)
 
     def _lift(self, _x):
-        return self._lifted
+        return self._lift_of_window
 
     @property
     @lru_cache(maxsize=KEPT)  # noqa: B019
-    def _lifted(self):
+    def _lift_of_window(self):
         """As for whole steps, with the bounds on the weight."""
-        x, *_, log_weight, _ = self._coarse
+        x, *_, log_weight, _ = self._whole_window
         grown, phase, *_ = super()._lift(x)
         lam = np.maximum(np.logaddexp(0.0, self._odds(x)) + grown, 1e-300) + 1j * phase
         return grown, phase, most_weight(lam, self), log_weight
@@ -146,14 +150,16 @@ class Cut(SampledGaussian):
     def rule(self, c, band):
         """With what is left out of the mass of both laws."""
         if not band:
-            return self._still
+            return self._real_rule
         x, loss, log_p = self._nodes(self._window(c), self._spacing(c, band))
         return Rule(loss, log_p + self._log_weights(x)[0])
 
     @property
     @lru_cache(maxsize=KEPT)  # noqa: B019
-    def _still(self):
-        _, loss, log_p, weight, left = self._mesh(self._limit[1])
+    def _real_rule(self):
+        """For all real tilts up to the limit."""
+        _, spacing = self._reach
+        _, loss, log_p, weight, left = self._mesh(spacing)
         out = np.exp(log_p + left)
         return Rule(loss, log_p + weight, out.sum(axis=1), gap=out @ np.expm1(-loss))
 

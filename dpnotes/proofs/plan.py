@@ -19,7 +19,7 @@ from .sampled import surely
 
 MOST, CHEAP = 2e8, 3e4  # products of a line: more are not tried; so few are as good as none
 DEAR = 2e6  # from when on bands are tried
-SOFT, PART = 0.07, 0.7  # of their cuts in units of sigma^2, and where their lines are
+SOFT, APART, PART = 0.07, 4.0, 0.7  # of cuts in units of sigma^2, ratio of losses, of the saddle
 TILTS = np.geomspace(0.05, 2e6, 50)
 PARTS = (1.0, 0.93, 0.85, 0.75, 0.65, 0.5, 0.35, 0.2, 0.1, 0.05, 0.02, 0.01)  # of the saddle point
 
@@ -226,7 +226,7 @@ def bands(plan, price):
     """Lines for bands of outcomes, where they cost less: from losses far above epsilon down to
     those of which no number of rounds adds up to it."""
     ends, above, none = [], [()] * len(plan.kinds), [()] * len(plan.kinds)
-    for loss in plan.epsilon * 8.0 / 4.0 ** np.arange(9):
+    for loss in plan.epsilon * 8.0 / APART ** np.arange(9):
         below = [kind.cut(loss, SOFT) for kind in plan.kinds]
         try:
             if plan.of(above, below).is_little():

@@ -1,5 +1,6 @@
 """The claims of the chapter `pure-dp`."""
 
+from functools import reduce
 from itertools import combinations, product
 
 import numpy as np
@@ -264,6 +265,37 @@ def test_a_histogram_attains_twice_the_largest_under_replace():
         equal(dp.max_divergence(*law), epsilon)
         both = np.outer(law[0], law[1]).ravel(), np.outer(law[1], law[0]).ravel()
         equal(dp.max_divergence(*both), 2 * epsilon)
+
+
+@claim(
+    "X-capped",
+    of=lambda epsilon, c: epsilon / c,
+    wrong=[lambda epsilon, c: epsilon, lambda epsilon, c: epsilon / c**0.5],
+)
+def test_a_person_with_many_rows_pays_for_each_that_is_kept(share, rng):
+    """Four cells with counts, cut off at 0 and 3; what is kept of anybody is random."""
+    values = np.arange(4)
+
+    def law(counts, step):
+        """Of the noisy counts of all cells together."""
+        a = np.exp(-step)
+        inner = (1 - a) / (1 + a) * a ** np.abs(values - counts[:, None])
+        ends = np.isin(values, (0, 3))
+        cells = np.where(ends, a ** np.abs(values - counts[:, None]) / (1 + a), inner)
+        return reduce(np.multiply.outer, cells).ravel()
+
+    for c, epsilon in product((1, 2, 3), (0.3, 1.0, 3.0)):
+        step = share(epsilon, c)
+        for _ in range(30):
+            others = rng.integers(0, 3, (rng.integers(1, 4), 4))
+            hers = rng.permutation(4)[: rng.integers(c, 5)]
+            kept = [np.isin(np.arange(4), some) for some in combinations(hers, c)]
+            without = np.mean([law(x, step) for x in others], axis=0)
+            with_her = np.mean([law(x + more, step) for x in others for more in kept], axis=0)
+            both = dp.max_divergence(with_her, without), dp.max_divergence(without, with_her)
+            at_most(both, epsilon)
+        alone = law(np.zeros(4), step), law(np.arange(4) < c, step)
+        equal(dp.max_divergence(*alone), epsilon)
 
 
 @claim("X-private-variance", of=1.0, wrong=[0.9, 1.1])

@@ -346,7 +346,7 @@ def test_who_hands_nothing_in_gets_zero_and_a_mark_by_hand_takes_its_place(tmp_p
     report.write_reports(tmp_path, MASTER, results, collected, run.Options())
     rows = marks.rows(tmp_path / "grades.csv")
     assert [row["2a"] for row in rows] == ["0", "3"]
-    assert report.NOTHING in (tmp_path / "feedback" / "ada.html").read_text()
+    assert words.ANSWERED_NOT in (tmp_path / "feedback" / "ada.html").read_text()
 
 
 def test_a_corrected_public_test_flags_nobody():

@@ -68,12 +68,19 @@ def unproved(text):
 
 
 def test_a_proof_follows_each_statement():
-    for name in {claim["page"] for claim in FINISHED}:
-        assert list(unproved(read(name).text)) == [], name
-    block = ":::{prf:lemma} L\nIt holds.\n:::\n"
-    assert list(unproved(f"## A\n{block}{block}:::{{dropdown}} Proof\nSo.\n:::")) == [
-        ":::{prf:lemma} L"
-    ]
+    pages = [read(file.stem) for file in (ROOT / "chapters").glob("*.md")]
+    for page in pages:
+        assert list(unproved(page.text)) == [], f"{page.name}: let {{dropdown}} Proof follow these"
+    tags = {tag for page in pages for tag in re.findall(r"\{source\}`([^` ]+)", page.text)}
+    assert tags >= TOGETHER, "not on a page any more"
+
+
+def test_a_statement_without_a_proof_is_found():
+    block, proof = ":::{prf:lemma} L\nIt holds.\n:::\n", ":::{dropdown} Proof\nSo.\n:::\n"
+    assert list(unproved(f"## A\n{block}{block}{proof}")) == [":::{prf:lemma} L"]
+    text = read("pure-dp").text
+    first = re.search(r"^:::+\{dropdown\} Proof$", text, re.M)[0]
+    assert len(list(unproved(text.replace(first, ":::{dropdown} A remark", 1)))) == 1
 
 
 SAYS = re.compile(r".*\b(?:[Tt]he|[Tt]hese|[Aa]) tests? (?:checks?|compares?|proves?)\b.*")
@@ -107,23 +114,37 @@ def test_every_claim_of_a_page_of_the_book_is_finished():
     assert FINISHED == [c for c in ledger.claims() if {c["chapter"], c["page"]} & pages]
 
 
+def unseen(claim, records):
+    """What the tests of `claim` did not do, as sentences that say what to do."""
+    if not any(r.get("instances") or r.get("proved") for r in records):
+        yield "no test checked an instance: use at_most, equal, holds or for_all"
+    if not any(r.get("caught") for r in records):
+        yield "no test plants a mistake: give `claim` wrong=[...], or use must_fail"
+    texts = [t for r in records for c, t in r.get("slips", []) if c == claim["id"]]
+    if claim["printed"] not in ("ok", "exercise"):
+        if not texts and "uncomputed" not in claim:
+            yield "what is printed is not computed: call slip, or say `uncomputed`"
+        if "correction" not in claim:
+            yield "the ledger does not say what is right: add `correction`"
+    if claim["printed"] in SLIPS and not texts:
+        yield "a slip without a computed counterexample: call slip"
+
+
 def test_evidence_of_the_build_covers_every_finished_claim():
     seen = ledger.evidence()
     assert seen, "no evidence: run `make book`"
     for claim in FINISHED:
-        records = seen.get(claim["id"], [])
-        seen_or_proved = [r for r in records if r.get("instances") or r.get("proved")]
-        assert seen_or_proved, claim["id"]
-        assert any(r.get("caught") for r in records), (
-            f"no test of {claim['id']} plants a mistake: give `claim` wrong=[...], or use must_fail"
-        )
-        texts = [t for r in records for c, t in r.get("slips", []) if c == claim["id"]]
-        if claim["printed"] not in ("ok", "exercise"):
-            assert texts or "uncomputed" in claim, f"{claim['id']}: what is printed, computed"
-            assert "correction" in claim, f"{claim['id']}: what is right"
-        assert claim["printed"] not in SLIPS or texts, (
-            f"{claim['id']} is a slip without a computed counterexample"
-        )
+        assert list(unseen(claim, seen.get(claim["id"], []))) == [], claim["id"]
+
+
+def test_a_claim_whose_test_plants_no_mistake_is_found():
+    claim, record = {"id": "T-9", "printed": "ok"}, {"instances": 3, "caught": 1}
+    assert list(unseen(claim, [record])) == []
+    assert "no test plants a mistake" in next(unseen(claim, [{"instances": 3}]))
+    assert "no test checked an instance" in next(unseen(claim, [{"caught": 1}]))
+    wrong = {"id": "T-9", "printed": "wrong", "correction": "so"}
+    assert len(list(unseen(wrong, [record]))) == 2
+    assert list(unseen(wrong, [{**record, "slips": [["T-9", "0.3 > 0.2"]]}])) == []
 
 
 def test_a_missing_block_source_test_or_correction_is_found():

@@ -15,7 +15,8 @@ QUESTIONS = {
     "risk": "membership inference; f-DP; GDP; trade-off function; ROC; attack; advantage;"
     " what does epsilon mean; is epsilon 8 good; risk",
     "tail-bounds": "chernoff bound; hoeffding; subgaussian",
-    "selection": "exponential mechanism; sparse vector; report noisy max; private median",
+    "selection": "exponential mechanism; sparse vector; report noisy max",
+    "table-of-people": "private median; contribution bounding; publish a mean; unknown keys",
     "composition": "advanced composition; privacy budget; many queries",
     "query-release": "multiplicative weights; synthetic data; linear queries",
     "subsampling": "dp-sgd; clipping threshold; train a neural network",

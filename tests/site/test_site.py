@@ -40,7 +40,7 @@ class Watched:
     """A browser tab that remembers what went wrong since it opened a page. After a `with` it is
     closed, and nothing may have gone wrong.
 
-    Without the service worker, which fetches pages of its own meanwhile: test_run.py has it.
+    Without the service worker, which fetches pages of its own meanwhile: visits.py has it.
     """
 
     ALONE = "delete Navigator.prototype.serviceWorker"
@@ -122,6 +122,14 @@ def lighten(tab):
 
     It is most of a page's elements; axe takes four times as long with it and finds the same.
     """
+    lighten_formulas(tab)
+    tab.evaluate(
+        "document.querySelectorAll('svg[role=img]').forEach((one) => one.replaceChildren())"
+    )
+
+
+def lighten_formulas(tab):
+    """Only these: the page is then laid out again in half of the time."""
     tab.evaluate(
         """() => {
         const drawn = [...document.querySelectorAll(".katex-html")];
@@ -132,40 +140,52 @@ def lighten(tab):
           const {width, height} = boxes[i];
           formula.style.cssText = `display: inline-block; width: ${width}px; height: ${height}px`;
         });
-        document.querySelectorAll("svg[role=img]").forEach((figure) => figure.replaceChildren());
         document.querySelectorAll("math").forEach((formula) => (formula.textContent = "x"));
         }"""
     )
 
 
 def thin(tab):
-    """Of the words of code and the formulas in lines keep one of each kind; others become text.
+    """Of words of code, formulas in lines, paragraphs, links and buttons keep one of each kind;
+    others become text. Of rows, claims and descriptions keep those that show something new.
 
     They are most of what `lighten` leaves, and what axe does takes its time for each element. A
-    kind is a look (colour, weight, size) in a place (the elements around).
+    kind is a look (colours, weight, size) in a place (the elements around).
     """
     tab.evaluate(
         """() => {
         const seen = new Set();
         const again = (element, block) => {
-          const {color, fontWeight, fontSize} = getComputedStyle(element);
+          const {color, backgroundColor, opacity, fontWeight, fontSize} = getComputedStyle(element);
           const around = element.parentElement;
-          const kind = [element.tagName, element.className, color, fontWeight, fontSize,
-            around.tagName, around.className, block && block.tagName + block.className,
+          const kind = [element.tagName, element.className, color, backgroundColor, opacity,
+            fontWeight, fontSize, around.tagName, around.className,
+            block && block.tagName + block.className,
             !!element.closest("details, .admonition")].join();
           return seen.size === seen.add(kind).size;
         };
         const all = (what) => [...document.querySelectorAll(what)];
         const drop = (words) => words.forEach((word) => word.replaceWith(word.textContent));
+        const known = new Set();
+        all("dl.py, .claim, tbody tr").forEach((block) => {
+          const before = known.size;
+          [block, ...block.querySelectorAll("*")].forEach((one) => known.add([one.tagName,
+            one.className, one.style.cssText, one.parentElement.className].join()));
+          if (known.size === before) block.remove();
+        });
+        all(".copybtn, .run-bar").filter((one) => again(one, one.parentElement.parentElement))
+          .forEach((one) => one.remove());
         drop(all("pre span").filter((word) =>
           !word.children.length && again(word, word.closest("pre").parentElement)));
         all(".katex").filter((formula) => !formula.closest(".math-scroll")
           && again(formula, formula.closest("p, li, table, figure, .cell")))
           .forEach((formula) => formula.replaceWith("x"));
         // from the inside out
-        for (const what of ["span.math", "span.dpn-word", "span.pre", "code", "em, strong"])
+        for (const what of ["span.math", "span.dpn-word", "span.pre, span.doc, span.std", "code",
+          "em, strong", "a.reference[href]", "article p"])
           drop(all(what).filter((word) => !word.children.length && !word.id
-            && again(word, word.closest("p, li, table, figure, .cell"))));
+            && word.textContent.trim()
+            && again(word, word.parentElement.closest("p, li, table, figure, .cell"))));
         }"""
     )
 
@@ -260,15 +280,17 @@ def test_page_opens_and_is_accessible(opened, name, whole):
     each kind of page breaks none on a screen in dark ones. Once a week whole pages, in all looks.
     """
     tab = opened.open(name, NARROW)
+    assert lonely(tab) == [], f"{name}: punctuation begins a line"
     for size in (NARROW, WIDE):
         tab.set_viewport_size(size)
         where = f"{name} at {size['width']} px"
         assert sticking_out(tab) == [], f"{where} scrolls sideways"
         assert cut(tab) == [], f"{where}: figures are cut or small"
-        assert lonely(tab) == [], f"{where}: punctuation begins a line"
+        if not whole:  # what is too wide in a line is so on a phone
+            lighten_formulas(tab)
+            thin(tab)
+    assert lonely(tab) == [], f"{name}: punctuation begins a line"
     lighten(tab)
-    if not whole:
-        thin(tab)
     looks = [(NARROW, "light"), (WIDE, "dark"), (NARROW, "dark"), (WIDE, "light")]
     for size, mode in looks if whole else looks[: 2 if name in KINDS else 1]:
         where = look(tab, size, mode)
