@@ -1,10 +1,7 @@
 """What pytest is told at the root: nbval compares the executed notebooks, not the pages."""
 
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).resolve().parent  # as in tests/conftest.py
 ADVICE = """The pages in chapters/ are text: they hold no results that could be compared.
 `make book` executes them. `.venv/bin/python -m tests.due --all notebooks` executes each notebook
 in _build/jupyter_execute again, by nbval, and compares all outputs. `make test` does so, too."""

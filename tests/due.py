@@ -41,8 +41,8 @@ BOOK = (
 HOMEWORK = "tests/site/test_homework.py"
 ROOMS = [  # what these ask does not hang on sentences
     f"tests/site/test_{name}.py"
-    for name in "calculator carry due edits firefox guards lab licences notebooks run runtime"
-    " sliders surroundings".split()
+    for name in "calculator carry due edits firefox guards lab licences notebooks run run_offline"
+    " run_printed run_python runtime sliders surroundings".split()
 ]
 TEXTS = (
     "tests/package/test_printed_code.py",

@@ -22,6 +22,7 @@ from .sampled_gaussian import QUADRATURE, SampledGaussian
 
 WIDTH, RATIO, LARGEST = 0.12, 4.0, 0.5  # of a threshold; of two neighbours; the first at most
 REAL = 0.05  # spacing of u where y = 0
+LEFT, RIGHT = 14, 40  # standard deviations to both ends of the window
 ANGLES = np.array([0.74, 0.6, 0.48, 0.37, 0.27, 0.18, 0.1, 0.04])[:, None]
 KEPT = 32  # tables of as many cuts are kept: of one kind of steps, all
 LEFT_OUT, EMPTY = 75.0, 200.0  # -log of the terms that a line leaves out; of as good as nothing
@@ -103,7 +104,7 @@ class Cut(SampledGaussian):
         return (x - 0.5) / self.sigma**2 + log(self.rate) - log1p(-self.rate)
 
     def _far_window(self, _c):
-        return -14 * self.sigma, 1 + 40 * self.sigma
+        return -LEFT * self.sigma, 1 + RIGHT * self.sigma
 
     def _real_spacing(self, _c):
         return min(REAL, 0.3 / self.each[-1]) * self.sigma**2

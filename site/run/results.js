@@ -42,17 +42,27 @@ function outputBox(bar) {
   return made;
 }
 
-/** An empty box but for a line that says what it shows. */
+const soon = new WeakMap(); // what a box will say of the next result; until that comes it shows the last
+
+/** A run begins; `says` is the line above what it will show. */
 export function begin(bar, says) {
   const box = outputBox(bar);
-  box.dataset.says = says;
-  box.replaceChildren(make("p", { className: "run-label" }, says));
+  soon.set(box, says);
+  if (!box.hasChildNodes()) clear(box);
+}
+
+/** Of the result before nothing is left when the next one comes: the page does not jump between. */
+function clear(box) {
+  if (!soon.has(box)) return dropEarly(box);
+  box.dataset.says = soon.get(box);
+  soon.delete(box);
+  box.replaceChildren(make("p", { className: "run-label" }, box.dataset.says));
   box.classList.remove("old");
 }
 
 export function show(bar, output) {
   const box = resultOf(bar);
-  dropEarly(box);
+  clear(box);
   const last = box.lastElementChild;
   if (output.type === "text" && last.matches(`.text_plain.${output.of || "none"}`)) {
     const text = last.firstElementChild.textContent + output.data;
@@ -69,7 +79,7 @@ const dropEarly = (box) => box.querySelector(".early")?.remove();
 
 /** The cell has ended: nothing more comes. */
 export function finish(bar) {
-  dropEarly(resultOf(bar));
+  clear(resultOf(bar));
   globalThis.watchScrolling(resultOf(bar));
 }
 

@@ -11,8 +11,8 @@ import pytest
 from scipy.stats import norm
 
 import dpnotes as dp
-from conftest import ROOT
 from evidence import at_most, equal, holds, must_fail
+from machine import ROOT
 
 DATA = ROOT / "tests" / "data"
 ROWS = json.loads((DATA / "accounting_reference.json").read_text())["rows"]

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT
+from machine import ROOT
 
 FILE, FUNCTION = 300, 40  # lines
 LONG_FILES = {

@@ -5,7 +5,7 @@ import re
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from conftest import ROOT
+from machine import ROOT
 
 
 def test_every_package_asked_for_is_locked():

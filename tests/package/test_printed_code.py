@@ -16,9 +16,8 @@ import numpy as np
 import pytest
 
 import dpnotes as dp
-from conftest import ROOT
 from dpnotes import plotting
-from machine import unable
+from machine import ROOT, unable
 from printed import run
 
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
@@ -105,6 +104,7 @@ def test_what_a_library_reports_is_quoted_right():
     }
     page = (ROOT / "chapters" / "practice.md").read_text(encoding="utf-8")
     for words, value in {
+        r"it says $\eps = 2.75$": rdp,
         "reported as `2.75`": rdp,
         "it says `1.65`": dp.gaussian(1 / mu).epsilon(1e-5),
         "gives `2.08`": cut[300],

@@ -12,7 +12,7 @@ from importlib.metadata import entry_points
 import pytest
 
 import dpnotes as dp
-from conftest import ROOT
+from machine import ROOT
 
 BUILD = "from flit_core import buildapi as b; b.build_sdist('out'), b.build_wheel('out')"
 

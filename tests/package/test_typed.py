@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from conftest import ROOT
+from machine import ROOT
 
 SECTION = (ROOT / "CONTRIBUTING.md").read_text().split("## What you may type")[1].split("\n## ")[0]
 TABLE = re.findall(r"^\| `([^`]+)` \| ", SECTION, re.M)

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import dpnotes as dp
-from conftest import ROOT
+from machine import ROOT
 from public import PUBLIC
 from surroundings import node_executable
 

@@ -1,7 +1,8 @@
 """The calculator's page: it shows what dpnotes.calculator answers, of usual runs without Python.
 
 This process's Python stands in for that of the page, which takes long to start, but once a week;
-that it gives the same answers is checked in test_run.py, where it has started. All needs Chromium.
+that it gives the same answers is checked in test_run_printed.py, where it has started. All needs
+Chromium.
 """
 
 import json

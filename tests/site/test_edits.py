@@ -8,7 +8,8 @@ import subprocess
 import sys
 
 import pytest
-from test_run import EXECUTED, PAGES, printed
+from test_run_printed import EXECUTED, printed
+from visits import PAGES
 
 from machine import ROOT
 from run.cells import definitions

@@ -14,12 +14,9 @@ from pathlib import Path
 
 import pytest
 import websocket
-from test_run import server as served
 
 import machine
 from machine import FOR_PYTHON, LOOP, need_python_in_pages
-
-server = served
 
 HEAD = "document.querySelector('h1').textContent"
 INCOMPLETE = (

@@ -2,7 +2,7 @@
 
 The scripts run in the real Chromium. This process's Python stands in for that of the page, which
 takes long to start. The page's own does the round trip once a week (`make thorough`), and runs a
-check of check.py in test_run.py each time.
+check of check.py in test_run_printed.py each time.
 """
 
 import json

@@ -93,6 +93,12 @@ def test_code_of_a_hundred_characters_is_not_broken(tab):
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+def test_no_part_of_a_page_is_laid_out_as_a_whole_with_each_change(tab):
+    """A container that is asked for its width is: a third of what a second press of Run took."""
+    asked = "(all) => all.filter((one) => getComputedStyle(one).containerType !== 'normal').length"
+    assert tab.open(SOME[0]).eval_on_selector_all("*", asked) == 0
+
+
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 def test_icons_of_the_header_are_of_one_size(tab, size):
     page = tab.open(SOME[0], size)

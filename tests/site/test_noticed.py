@@ -14,7 +14,7 @@ import nbformat
 import pytest
 
 from checks import lint
-from conftest import ROOT
+from machine import ROOT
 
 COMPARED = {"text/plain", "text/html"}
 EXECUTED = sorted((ROOT / "_build" / "jupyter_execute" / "chapters").glob("*.ipynb"))

@@ -40,7 +40,7 @@ class Watched:
     """A browser tab that remembers what went wrong since it opened a page. After a `with` it is
     closed, and nothing may have gone wrong.
 
-    Without the service worker, which fetches pages of its own meanwhile: test_run.py has it.
+    Without the service worker, which fetches pages of its own meanwhile: visits.py has it.
     """
 
     ALONE = "delete Navigator.prototype.serviceWorker"
