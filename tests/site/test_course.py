@@ -135,6 +135,22 @@ def test_you_need_names_every_earlier_page_that_a_page_uses():
             assert not (used & earlier) - known, (name, title)
 
 
+def test_a_need_that_is_left_out_is_found(monkeypatch):
+    def without(name):
+        left_out = name == "chapters/auditing"
+        return re.sub(
+            r"(\*\*You need\*\*).*?\n\n",
+            r"\1 none.\n\n" if left_out else r"\g<0>",
+            text(name),
+            flags=re.S,
+        )
+
+    text = source
+    monkeypatch.setitem(globals(), "source", without)
+    with pytest.raises(AssertionError, match="auditing"):
+        test_you_need_names_every_earlier_page_that_a_page_uses()
+
+
 def test_no_date_asks_for_an_exercise_before_what_it_refers_to():
     home, shown = homes(), set()
     for number, date in enumerate(course.plan(), 1):
@@ -148,6 +164,14 @@ def test_no_date_asks_for_an_exercise_before_what_it_refers_to():
                     title, _, body = exercise.split("```{solution}")[0].partition("\n")
                     asked = {home.get(label) for label in references(body)}
                     assert wanted not in title or not asked & later, (number, title)
+
+
+def test_an_exercise_before_its_proof_is_found(monkeypatch):
+    dates = [{**date, "class": list(date["class"])} for date in course.plan()]
+    dates[22]["class"].append("A row that counts for nothing")  # proved on date 24
+    monkeypatch.setattr(course, "plan", lambda: dates)
+    with pytest.raises(AssertionError, match="A row that counts for nothing"):
+        test_no_date_asks_for_an_exercise_before_what_it_refers_to()
 
 
 def test_the_map_shows_every_chapter_with_its_minutes_and_needs():
