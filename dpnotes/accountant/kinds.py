@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..checks import within
-from ..numerics import erfcx, legendre, ndtr
+from ..numerics import erfcx, legendre
 from .law import EPS, Gaussian
 from .panels import Laplace, Symmetrised
 from .sampled_gaussian import SampledGaussian, mixed_loss
@@ -30,10 +30,9 @@ def gaussian_log_delta(mu, epsilon):
     with np.errstate(over="ignore", divide="ignore", under="ignore", invalid="ignore"):
         a = np.maximum(mu / 2 - epsilon / mu, -1e150)
         log_phi = -a * a / 2
-        below = np.minimum(a, 0.0)
-        ratios = erfcx(-below / sqrt(2)) - erfcx((mu - below) / sqrt(2))
-        far = log_phi + np.log(ratios / 2)
-        near = np.log(ndtr(a) - np.exp(log_phi) * erfcx((mu - np.minimum(a, mu)) / sqrt(2)) / 2)
+        one, other = erfcx(np.array([abs(a), mu - np.minimum(a, mu)]) / sqrt(2))
+        far = log_phi + np.log((one - other) / 2)
+        near = np.log1p(-np.exp(log_phi) * (one + other) / 2)
         value = np.where(a > 0, near, far)
         if (short := mu < SHORT).any():
             integral = _short_shift(mu[short], a[short])

@@ -52,11 +52,12 @@ class OneStep:
         """log delta, its negative slope, and its relative error: as if epsilon were off by 4 EPS,
         plus ROUNDING. Where epsilon < 0 the value is that at 0."""
         epsilon = np.maximum(epsilon, 0.0)
-        value = self.log_delta(epsilon)
         width = np.maximum(self.step_size, 1e-7 * epsilon)
         left = np.maximum(epsilon - width, 0.0)
-        slope = (self.log_delta(left) - self.log_delta(left + width)) / width
-        before = self.log_delta(np.maximum(epsilon - 4 * EPS * (epsilon + self.unit), 0.0))
+        earlier = np.maximum(epsilon - 4 * EPS * (epsilon + self.unit), 0.0)
+        places = np.array([epsilon, left, left + width, earlier])
+        value, above, below, before = self.log_delta(places)
+        slope = (above - below) / width
         error = np.expm1(before - value + ROUNDING * (1 + np.abs(value)))
         error = np.where(np.isneginf(before), 0.0, error)  # nothing is lost there
         return value, np.nan_to_num(slope, nan=1e300, posinf=1e300), error
