@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from . import reading
 from .opening import Late, alarm
 from .session import SandboxEnded, Session, short
-from .telling import explain_failed_test
+from .telling import TESTS, explain_failed_test
 from .wire import unpack
 from .words import HIDDEN, NOT_REACHED, UNREACHED
 
@@ -77,11 +77,11 @@ def run_public_tests(session, question, given):
     try:
         with testing(session):
             fill_namespace(session, question, space, calls)
-            exec(compile(question.source, f"public tests of {question.id}", "exec"), space)
+            exec(compile(question.source, f"{TESTS} {question.id}", "exec"), space)
         return space, ""
     except Exception as error:  # a wrong type in a student's answer can raise anything
         try:
-            said = explain_failed_test(error, calls)[:MESSAGE]
+            said = explain_failed_test(error, question.source, space, calls)[:MESSAGE]
         except Exception:  # the text of an exception that holds a student's value
             said = "your result could not be used, nor shown"
         return None, said or "a test of this question failed"

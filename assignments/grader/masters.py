@@ -9,11 +9,13 @@ from pathlib import Path
 
 import nbformat
 
+from .public_tests import PublicTests
 from .words import Words
 from .words import read as read_words
 
 MARKERS = re.compile(r"^[ \t]*### (?:BEGIN|END) SOLUTION\n?", re.M)
 HIDDEN = re.compile(r"^### BEGIN HIDDEN TESTS\n(.*?)^### END HIDDEN TESTS\n?", re.M | re.S)
+HELPER = "public-tests"  # the id of a cell that every notebook has
 PACKAGE = re.compile(r"\bdp\.|\bdpnotes\b")
 
 
@@ -145,6 +147,7 @@ def read(path):
     if words.rules.partition("\n")[0] not in first.source:  # a master may say them itself
         first.source = HEAD.sub(lambda head: head[0] + words.rules, first.source, count=1)
     first.source += at_home(Path(path).stem, notebook, words)
+    notebook.cells.insert(1, helper(words))
     student = student_version(notebook, words.answer)
     code = [c for c in notebook.cells if c.cell_type == "code"]
     answers = [c.source for c in code if grading(c).get("solution")]
@@ -164,6 +167,15 @@ def read(path):
     for q in questions:
         check(path, q)
     return Master(Path(path).stem, notebook, student, questions, given, names, with_package, words)
+
+
+def helper(words):
+    """The cell that words what a public test says; the page shows none, its check does the same."""
+    source = Path(__file__).with_name("public_tests.py").read_text(encoding="utf-8").rstrip("\n")
+    for sentence in (PublicTests.last, PublicTests.forgotten):
+        source = source.replace(f'"{sentence}"', f'"{words(sentence)}"')
+    hidden = {"jupyter": {"source_hidden": True}}
+    return nbformat.v4.new_code_cell(source, id=HELPER, metadata=hidden)
 
 
 def at_home(name, notebook, words):
@@ -232,7 +244,9 @@ def page(master):
     """The student version as a MyST page of the book, offered as a notebook too."""
     import jupytext
 
-    text = jupytext.writes(master.student, fmt="md:myst")
+    shown = copy.copy(master.student)
+    shown.cells = [cell for cell in shown.cells if cell.id != HELPER]
+    text = jupytext.writes(shown, fmt="md:myst")
     body = text.split("---\n", 2)[2].lstrip("\n")
     title, _, rest = body.partition("\n")
     link = f"{{download}}`Download this assignment as a notebook <downloads/{master.name}.ipynb>`"

@@ -105,10 +105,10 @@ def supervised(context, *task):
         child.join()
 
 
-def place(path, folder):
+def place(path, folder, name):
     """Where a submission lies in the folder of the class, or an empty text: of a folder around that
     the course systems know nothing."""
-    inner = submissions.class_folder(Path(folder))
+    inner = submissions.class_folder(Path(folder), name)
     return printable(str(path.relative_to(inner))) if path else ""
 
 
@@ -126,7 +126,7 @@ def grade(name, folder, out, masters_folder, limits, jobs=2, launcher=sandbox.Bu
     """
     path, out = Path(masters_folder) / f"{name}.md", Path(out).resolve()
     master, everyone = masters.read(path), submissions.numbered(folder, name)
-    known = {student: (number, place(path, folder)) for student, path, _, number in everyone}
+    known = {student: (number, place(path, folder, name)) for student, path, _, number in everyone}
     number, parts = options.part
     entries = [entry[:3] for entry in everyone[number - 1 :: parts]]
     if launcher is sandbox.Bubblewrap:

@@ -50,7 +50,7 @@ def find(folder, name):
 
 def numbered(folder, name):
     """As `find`, and fourth the student's number in Canvas, or an empty text."""
-    entries, folder = [], class_folder(Path(folder))
+    entries, folder = [], class_folder(Path(folder), name)
     people = gradescope_names(folder)
     for entry in sorted(folder.iterdir(), key=lambda p: p.name):
         path = None
@@ -73,14 +73,16 @@ def numbered(folder, name):
     return with_unique_names(newest_of_each(with_copies(entries)))
 
 
-def class_folder(folder):
-    """The folder with the class: an archive may have put one around it, and only that."""
+def class_folder(folder, name):
+    """The folder with the class: an archive may have put some around it, and only those."""
     inside = [entry for entry in folder.iterdir() if not is_litter(entry.name)]
     if len(inside) == 1 and inside[0].is_dir() and not inside[0].is_symlink():
         entries = [entry for entry in inside[0].iterdir() if not is_litter(entry.name)]
         known = any(owner(entry.stem)[1] or entry.name == GRADESCOPE for entry in entries)
-        if known or sum(entry.is_dir() for entry in entries) > 1:
-            return class_folder(inside[0])
+        books = {DOWNLOAD.sub("", e.stem) for e in entries if e.is_file() and readable(e.name)}
+        several = sum(entry.is_dir() for entry in entries) > 1 or len(books - {name}) > 1
+        inner = class_folder(inside[0], name)
+        return inner if known or several or inner != inside[0] else folder
     return folder
 
 
@@ -103,12 +105,13 @@ def without_sheet(student, number, name):
 
 
 def with_copies(entries):
-    """A browser calls a second download "ada (1)": where there is an "ada", too, both are one's."""
+    """A browser calls a second download "ada (1)": that is one of "ada", unless there are others
+    so called and none without a number."""
     names = {student for student, number, *_ in entries if not number}
-    twice = {DOWNLOAD.sub("", name) for name in names if DOWNLOAD.search(name)} & names
+    count = Counter(DOWNLOAD.sub("", name) for name in names)
     for student, number, *rest in entries:
         base = DOWNLOAD.sub("", student)
-        one = not number and base in twice
+        one = not number and (base in names if count[base] > 1 else base != student)
         yield (base, f"files of {base}", *rest) if one else (student, number, *rest)
 
 

@@ -30,7 +30,7 @@ OTHER_NUMBERS = (  # versions, units, years, powers of ten; a source is cited, c
     r"\A---\n(?s:.*?)\n---\n|(?m:^.*\{cite.*$|^:\w.*$)|`[^`\n]*`",
 )
 # pages whose numbers may still stand anywhere in their code
-NOT_YET = set("accounting auditing correlated-noise for-instructors stopping".split())
+NOT_YET = set("auditing for-instructors".split())
 SIDE = r"\b(?:left|right) (?:panel|column)\b|^On the (?:left|right)\b|\b(?:Left|Right)[:,]"
 
 

@@ -21,6 +21,7 @@ READERS = {  # of previews
     "markdown-it.js": "markdown-it/dist/markdown-it.min.js",
     "dollarmath.js": "markdown-it-dollarmath/dist/index.esm.min.js",
 }
+HELPER = "public-tests"  # a cell of the notebook that the page does not show
 EMPTY = "Your answer here."  # what stands where a text is to be written
 
 
@@ -46,7 +47,7 @@ def pairs(doctree, notebook):
         for n in doctree.findall(nodes.paragraph)
         if n.astext() == EMPTY and isinstance(n[0], nodes.emphasis)
     ]
-    code = [c for c in notebook["cells"] if c["cell_type"] == "code"]
+    code = [c for c in notebook["cells"] if c["cell_type"] == "code" and c["id"] != HELPER]
     words = [c for c in notebook["cells"] if c["cell_type"] == "markdown"]
     words = [c for c in words if c["metadata"].get("nbgrader", {}).get("solution")]
     return zip([*shown, *blank], [*code, *words], strict=True)

@@ -3,13 +3,11 @@
 import ast
 import base64
 import contextlib
-import functools
 import io
 import linecache
 import re
 import tokenize
 import traceback
-import types
 import warnings
 
 ANSWERS = ("code", "plot")
@@ -53,13 +51,14 @@ def run(above, last, printed, pictures):
             return f"a cell that everyone is given fails here ({type(error).__name__}: {error})"
         if error is not None and cell["kind"] != "test":
             failed[cell["id"]] = error
-    calls = []
-    watch(space, last, calls)
+    calls, tests = [], space.get("PublicTests")  # of the notebook's first cell
+    if tests:
+        space.update(tests.watched_in(space, parsed(last), calls))
     with shown(printed, pictures):
         error = failed.pop(own, None) or execute(last, space)
     if error is None:
         return ""
-    message = explain_failed_check(error, own, [*above, last], calls)
+    message = explain_failed_check(error, own, [*above, last], space, calls)
     if isinstance(error, NameError):
         message += "".join(f"; the answer to {q} failed before: {e}" for q, e in failed.items())
     return message
@@ -118,7 +117,7 @@ def new_in_text(source):
     return "", 0
 
 
-def explain_failed_check(error, own, cells, calls):
+def explain_failed_check(error, own, cells, space, calls):
     """The message of the test that fails, or where the student's own code does."""
     answers = {f"<{cell['id']}>": cell["id"] for cell in cells if cell["kind"] in ANSWERS}
     if isinstance(error, SyntaxError) and error.filename in answers:
@@ -127,11 +126,8 @@ def explain_failed_check(error, own, cells, calls):
         return f"{said}: {error.msg}, in line {error.lineno}: {line}"
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename in answers]
     if not frames:
-        if isinstance(error, AssertionError):
-            said = str(error) or "a test of this question fails"
-        else:
-            said = f"the test cannot use what your code gives{missing(error)}"
-        return said + "".join(call_text(*call) for call in calls)
+        told = [space["PublicTests"].call_text(*call) for call in calls]
+        return ". ".join([said_by_test(error, cells[-1], space), *told])
     where = answers[frames[-1].filename]
     if isinstance(error, NotImplementedError):
         return "not answered yet" if where == own else f"this needs {where}, not answered yet"
@@ -140,46 +136,15 @@ def explain_failed_check(error, own, cells, calls):
     return f"your code raises {said}, in {place}: {frames[-1].line}"
 
 
-def missing(error):
-    """A name that is not there is said; what NumPy says of a wrong type or shape is not."""
-    return f" ({error})" if isinstance(error, NameError | AttributeError | KeyError) else ""
-
-
-def watch(space, test, calls):
-    """Calls of the student's functions that a test names are noted: (name, arguments, value)."""
-
-    def watched(name, function):
-        @functools.wraps(function)
-        def call(*args, **options):
-            value = function(*args, **options)
-            calls[:] = [(name, args, options, value)]
-            return value
-
-        return call
-
-    for name in sorted(names(test)[1]):
-        made = space.get(name)
-        if isinstance(made, types.FunctionType) and made.__code__.co_filename.startswith("<"):
-            space[name] = watched(name, made)
-
-
-def call_text(name, args, options, value):
-    """The last call of a student's function in a test, and what it gave: as the grader says it."""
-    words = [brief(one) for one in args] + [f"{key}={brief(one)}" for key, one in options.items()]
-    hint = " Did you forget `return`?" if value is None else ""
-    return f". The last call was {name}({', '.join(words)}); it returned {brief(value)}.{hint}"
-
-
-def brief(value):
-    """A value in at most 120 characters."""
-    if type(value).__name__ == "Generator":
-        return "rng"
-    if type(value).__name__ == "ndarray":
-        return f"an array of shape {value.shape}" if value.size > 6 else f"{value!r}"[:120]
-    try:
-        return repr(value)[:120]
-    except Exception:  # a student's own class
-        return "something that cannot be shown"
+def said_by_test(error, test, space):
+    """The message of the assertion that fails, or of one that cannot use what an answer gave."""
+    if isinstance(error, AssertionError):
+        return str(error) or "a test of this question fails"
+    frames, tests = traceback.extract_tb(error.__traceback__), space.get("PublicTests")
+    lines = [frame.lineno for frame in frames if frame.filename == f"<{test['id']}>"]
+    missing = f" ({error})" if isinstance(error, NameError) else ""
+    said = tests.wanted(test["source"], lines[0], space) if tests and lines and not missing else ""
+    return said or f"the test cannot use what your code gives{missing}"
 
 
 def parsed(cell):

@@ -235,8 +235,10 @@ def test_names_as_the_sheet_asks_for_them_and_second_downloads(tmp_path):
     put(tmp_path / "laplace-kim.ipynb", age=60)
     put(tmp_path / "laplace-kim (1).ipynb")
     put(tmp_path / "Laplace_ben-2.ipynb")
+    for file in ("laplace-eve (1).ipynb", "laplace-bo (1).ipynb", "laplace-bo (2).ipynb"):
+        put(tmp_path / file)
     said = found(tmp_path)
-    assert set(said) == {"ada", "kim", "ben-2"}
+    assert set(said) == {"ada", "kim", "ben-2", "eve", "bo (1)", "bo (2)"}
     assert said["kim"][0] == "laplace-kim (1).ipynb"
     assert said["kim"][1] == ["several files: not marked: laplace-kim.ipynb"]
 
@@ -254,6 +256,18 @@ def test_a_folder_around_the_class_and_the_export_of_gradescope(tmp_path):
     assert list(found(export)) == ["Ada L", "Ben M and Eve N"]
 
 
+def test_two_folders_around_the_class_and_one_around_files(tmp_path):
+    for student in ("ada", "ben"):
+        put(tmp_path / "one" / "export" / "class" / student / "laplace.ipynb")
+        put(tmp_path / "two" / "class" / f"laplace-{student}.ipynb")
+        put(tmp_path / "three" / student / "laplace.ipynb")
+    put(tmp_path / "four" / "ada" / "laplace.ipynb")
+    put(tmp_path / "four" / "ada" / "laplace (1).ipynb")
+    for folder in ("one", "two", "three"):
+        assert set(found(tmp_path / folder)) == {"ada", "ben"}, folder
+    assert set(found(tmp_path / "four")) == {"ada"}
+
+
 def test_the_name_that_the_sheet_asks_for_is_no_other_one_in_a_folder(tmp_path):
     for file in ("Jane Doe_12_assignsubmission_file_/laplace-jane.ipynb", "ben/other.ipynb"):
         (tmp_path / file).parent.mkdir()
@@ -267,4 +281,5 @@ def test_feedback_has_the_place_in_the_zip_that_the_course_system_made(tmp_path)
         file = tmp_path / "export" / f"doe_{number}_7_laplace.ipynb"
         file.parent.mkdir(exist_ok=True)
         file.write_text("{}")
-    assert run.place(file, tmp_path) == run.place(file, tmp_path / "export") == file.name
+    assert run.place(file, tmp_path, "laplace") == file.name
+    assert run.place(file, tmp_path / "export", "laplace") == file.name

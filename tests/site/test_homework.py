@@ -24,7 +24,7 @@ from test_site import (
     violations,
 )
 
-from assignments.grader import leaks, masters, rendering, sandbox
+from assignments.grader import leaks, masters, rendering, sandbox, words
 from assignments.grader.check import solved
 from machine import BLANK, FOR_PYTHON, LOOP, ROOT, module_at, need_python_in_pages, unable
 
@@ -76,9 +76,10 @@ def test_a_solution_that_a_page_carries_is_found(master, tmp_path):
 
 
 def cells(*more):
+    helper = {"id": masters.HELPER, "kind": "given", "source": masters.helper(words.Words()).source}
     given = {"id": "cell-1", "kind": "given", "source": "import math\n"}
     test = {"id": "test-1a", "kind": "test", "source": "assert f(2) == 4, 'f squares'\nseen = f(2)"}
-    return [given, *({"kind": "code", **cell} for cell in more), test]
+    return [helper, given, *({"kind": "code", **cell} for cell in more), test]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,7 @@ def cells(*more):
         ),
         (
             "import numpy as np\ndef f(x):\n    return np.full(x, 4.0)",
-            "the test cannot use what your code gives. The last call was f(2); it returned array(",
+            "f squares. The last call was f(2); it returned array([4., 4.]).",
         ),
         (f"def f(x):\n    {BLANK}", "not answered yet"),
         ("def f(x):\n    return (x", "this is not Python yet: '(' was never closed, in line 2"),

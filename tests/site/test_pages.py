@@ -82,6 +82,14 @@ def test_fifty_false_numbers_are_seen():
         assert lint.typed_numbers(lint.Page(page.name, text)), (page.name, said, false)
 
 
+def test_the_small_accountant_has_as_many_lines_as_its_page_says():
+    (page,) = [page for page in PAGES if page.name == "accounting"]
+    parts = ("def cumulant(", "C = lambda c:", "def exact_epsilon(")
+    cells = [code for _, code in page.cells() if code[0].startswith(parts)]
+    assert len(cells) == len(parts) and sum(map(len, cells)) == 22
+    assert page.text.count("twenty-two lines") == 2
+
+
 def test_every_rule_is_seen_to_catch_one():
     assert {rule for rule, _ in FAULTS} == set(lint.RULES)
 
