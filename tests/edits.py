@@ -2,7 +2,7 @@
 
     python -m tests.edits chapters/gaussian 20 1      twenty changes drawn with seed 1
 
-All cells of the built page run once, in the order and the way of the page's Python (shell.py). At
+All cells of the built page run once, in the order and the way of the page's Python (site/run). At
 each number that was drawn a copy of the process goes on with another number in its place. Prints
 JSON: what the unchanged cells show, and for each change what became of the cells below.
 """
@@ -23,11 +23,11 @@ import surroundings  # noqa: E402
 
 surroundings.enter()  # before NumPy is loaded
 
-from machine import SITE, module_at  # noqa: E402
+from machine import SITE, page_shell  # noqa: E402
 
 LIMIT = 120  # seconds of processor time for the cells below one change
 MEMORY = 4 * 2**30  # bytes of address space
-shell = module_at("site/run/shell.py")
+shell = page_shell()
 
 
 def cells_of(page):

@@ -13,7 +13,6 @@ LONG_FILES = {
     "dpnotes/checks.py",
     "site/carry/slides.py",
     "site/course/__init__.py",
-    "site/run/shell.py",
 }
 LONG_FUNCTIONS = {"assignments/grader/run.py:grade"}
 

@@ -223,9 +223,7 @@ def python(browser, address):
     """A tab with the page's own Python and no hurry; skipped where the site has none."""
     need_python_in_pages()
     with Watched(browser, address, viewport=NARROW, color_scheme="dark") as desk:
-        script = (
-            (SITE / "_homework" / "tests.js").read_text().replace("LIMIT = 30", "LIMIT = 3000")
-        )
+        script = (SITE / "_homework" / "tests.js").read_text().replace("LIMIT = 30", "LIMIT = 3000")
         patient = {"body": script, "content_type": "text/javascript"}
         desk.context.route("**/_homework/tests.js", lambda route: route.fulfill(**patient))
         yield desk
