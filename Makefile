@@ -122,6 +122,7 @@ quick: $(INSTALLED)
 bench: $(BUILT)
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/erm.py
+	$(BIN)/python bench/proofs.py
 
 attack: $(INSTALLED)
 	SEED=$(or $(SEED),$(shell date +%s)) ATTACK=$(or $(N),1000) $(PYTEST) -q tests/package/test_oracles.py -k "draw or cases"

@@ -3,9 +3,12 @@
 import re
 
 _SMALL = "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
+_SMALL += " sixteen seventeen eighteen nineteen"
 WORDS = {word: float(n) for n, word in enumerate(_SMALL.split(), 2)}
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-WORDS |= {word: 10.0 * n for n, word in enumerate(_TENS, 2)}
+_DIGITS = ["one", *_SMALL.split()[:8]]
+_BOTH = {f"{t}-{d}": 10.0 * m + n for m, t in enumerate(_TENS, 2) for n, d in enumerate(_DIGITS, 1)}
+WORDS = _BOTH | WORDS | {word: 10.0 * n for n, word in enumerate(_TENS, 2)}
 PARTS = {"half": 0.5, "third": 1 / 3, "quarter": 0.25, "fifth": 0.2, "sixth": 1 / 6}
 PARTS |= {"seventh": 1 / 7, "eighth": 1 / 8, "ninth": 1 / 9, "tenth": 0.1, "hundredth": 0.01}
 PARTS |= {"thousandth": 1e-3, "millionth": 1e-6, "twice": 2.0}

@@ -1,6 +1,6 @@
 """One page, shown while it is written: `make page P=pure-dp`.
 
-    .venv/bin/python site/author.py pure-dp --out _build/page --port 8001
+    .venv/bin/python site/author.py pure-dp --out _build/page/pure-dp --port 8001
 
 Each save is shown by the browser: a sentence at once, code when the page has run. Then the page's
 rules are checked, and whatever must be mended is said in red, with what to do. Its claims are
@@ -215,10 +215,11 @@ def main():
     """Command line."""
     parser = argparse.ArgumentParser(description="Show one page while it is written.")
     parser.add_argument("page", help="its name, as pure-dp")
-    parser.add_argument("--out", type=Path, default=ROOT / "_build" / "page")
+    parser.add_argument("--out", type=Path, help="a folder of its own (_build/page/PAGE)")
     parser.add_argument("--port", type=int, default=8001)
     options = parser.parse_args()
-    out, page = options.out.resolve(), options.page
+    page = options.page
+    out = (options.out or ROOT / "_build" / "page" / page).resolve()
     if not (ROOT / "chapters" / f"{page}.md").exists():
         names = sorted(path.stem for path in (ROOT / "chapters").glob("*.md"))
         sys.exit(f"There is no page {page!r}. There are: {', '.join(names)}.")
@@ -226,9 +227,16 @@ def main():
     with ready.alone():
         ready.install_node_modules(ROOT)
         ready.write_assignments(ROOT)
+    with ready.owner_of(out):
+        show_each_save(out, page, options.port, warm)
+    os.execv(sys.executable, [sys.executable, *sys.argv])  # what was imported is another one
+
+
+def show_each_save(out, page, port, warm):
+    """Until something else than the page was saved."""
     import_all()
     (out / "html").mkdir(parents=True, exist_ok=True)
-    address = serve(out / "html", options.port)
+    address = serve(out / "html", port)
     tests = tests_of(out, page)
     names = ("chapters", "dpnotes", "ledger", "site", "tests/claims", "_toc.yml", "_config.yml")
     places = [ROOT / name for name in names]
@@ -246,7 +254,6 @@ def main():
             run.stop()
         if warm:
             warm.communicate()
-    os.execv(sys.executable, [sys.executable, *sys.argv])  # what was imported is another one
 
 
 if __name__ == "__main__":

@@ -87,7 +87,9 @@ def main():
     with ready.alone():
         ready.install_node_modules(ROOT)
         ready.write_assignments(ROOT)
-    faults, problem = build(ROOT, out, options.pages, not options.without_python, options.anew)
+    with ready.owner_of(out):
+        python = not options.without_python
+        faults, problem = build(ROOT, out, options.pages, python, options.anew)
     if faults:
         print(
             f"\n{len(faults)} fault(s):",

@@ -68,3 +68,15 @@ def alone():
     with (surroundings.OWN / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+@contextlib.contextmanager
+def owner_of(out):
+    """Nobody else builds into this folder meanwhile: each would delete what the other one made."""
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            sys.exit(f"Another build writes into {out}: end it first, or let it end.")
+        yield

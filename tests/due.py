@@ -100,7 +100,9 @@ PARTS = (
         files_in("tests/package", TEXTS[0]),
     ),
     Part(
-        "text", f"{BOOK} assignments/*.md README.md tests/site tests/claims tests/package {GROUND}",
+        "text",
+        f"{BOOK} assignments/*.md README.md CONTRIBUTING.md tests/site tests/claims tests/package"
+        f" tests/grading {GROUND}",
         (*files_in("tests/site", HOMEWORK, *ROOMS), *TEXTS),
     ),
     Part("rooms", f"{BOOK} tests/site {GROUND}", tuple(ROOMS), cells_only=True),

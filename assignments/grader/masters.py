@@ -147,11 +147,11 @@ def read(path):
     if words.rules.partition("\n")[0] not in first.source:  # a master may say them itself
         first.source = HEAD.sub(lambda head: head[0] + words.rules, first.source, count=1)
     first.source += at_home(Path(path).stem, notebook, words)
-    notebook.cells.insert(1, helper(words))
-    student = student_version(notebook, words.answer)
     code = [c for c in notebook.cells if c.cell_type == "code"]
     answers = [c.source for c in code if grading(c).get("solution")]
     names = set().union(*map(bound, answers))
+    notebook.cells.insert(1, helper(words, names))
+    student = student_version(notebook, words.answer)
     with_package = set().union(*[bound(source) for source in answers if PACKAGE.search(source)])
     given = [c.source for c in code if not grading(c) and not used(c.source) & names]
     pairs = list(zip(notebook.cells, student.cells, strict=True))
@@ -169,11 +169,12 @@ def read(path):
     return Master(Path(path).stem, notebook, student, questions, given, names, with_package, words)
 
 
-def helper(words):
+def helper(words, names):
     """The cell that words what a public test says; the page shows none, its check does the same."""
     source = Path(__file__).with_name("public_tests.py").read_text(encoding="utf-8").rstrip("\n")
     for sentence in (PublicTests.last, PublicTests.forgotten):
         source = source.replace(f'"{sentence}"', f'"{words(sentence)}"')
+    source = source.replace("answers = ()", f"answers = {sorted(names)}")
     hidden = {"jupyter": {"source_hidden": True}}
     return nbformat.v4.new_code_cell(source, id=HELPER, metadata=hidden)
 

@@ -7,6 +7,7 @@ import types
 class PublicTests:
     """What a public test says where it fails, and where it cannot use what an answer returned."""
 
+    answers = ()  # names that the sheet's answers define
     last = "The last call was {}; it returned {}."
     forgotten = "The last call was {}; it returned {}. Did you forget `return`?"
 
@@ -62,8 +63,8 @@ class PublicTests:
         except Exception:  # of a class of one's own
             return "something that cannot be shown"
 
-    @staticmethod
-    def watched_in(space, tree, calls):
+    @classmethod
+    def watched_in(cls, space, tree, calls):
         """{name: an answer that a test names, which notes its calls}."""
 
         def watched(name, function):
@@ -76,11 +77,9 @@ class PublicTests:
             return call
 
         named = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        made = {name: space[name] for name in named & set(space)}
-        return {
-            name: watched(name, function) for name, function in made.items()
-            if isinstance(function, types.FunctionType) and function.__module__ == "__main__"
-        }  # fmt: skip
+        made = {name: space[name] for name in named & set(space) & set(cls.answers)}
+        functions = {n: made[n] for n in made if isinstance(made[n], types.FunctionType)}
+        return {name: watched(name, function) for name, function in functions.items()}
 
     def begin(self, info):
         """Before a cell runs: of the answers that a test names each call is noted."""

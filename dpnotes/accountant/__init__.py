@@ -4,9 +4,9 @@ One idea: delta is an integral along a line in the complex plane, which the trap
 with an error that has a name (chapter `accounting`). Read in this order:
 
 ``privacy_loss`` (the object; the worse of both directions) -> ``direction`` (one direction: which
-tail answers, and searches for epsilon) -> ``tilts`` (K at real tilts, saddle points, Chernoff's
-bound) -> ``line`` (the trapezoid rule, aliases, cut, pinch, lattice) -> ``bands`` (a line for the
-runs whose largest loss is in each band) -> ``law`` (a step as a quadrature rule; Gaussian
+tail answers; ``roots`` searches for epsilon) -> ``tilts`` (K at real tilts, saddle points,
+Chernoff's bound) -> ``line`` (the trapezoid rule, aliases, cut, pinch, lattice) -> ``bands`` (one
+for the runs whose largest loss is in each band) -> ``law`` (a step as a quadrature rule; Gaussian
 noise), ``sampled_gaussian`` (one or many), ``cut`` (a part of one), ``panels``
 (Laplace noise, substitution), ``written`` (finite laws; closed forms and short sums) ->
 ``kinds`` (what is known of each kind). ``losses`` makes the steps; ``attacks`` says what tests of a

@@ -81,34 +81,43 @@ class Band(Step):
         whole[2] = np.maximum(whole[2], 0.0)
         return whole
 
+    def _rest(self, c):
+        """d = log of the product of all 1 - J/a at the tilt c, and a bound on its round-off."""
+        each = [(k, *shares) for (k, *_), shares in zip(self.cuts, self._shares(c), strict=True)]
+        off = sum(k @ (share / (1 - share) * error) for k, share, error in each)
+        return sum(k @ np.log1p(-share) for k, share, _ in each), off
+
     def cumulant(self, c):
-        whole = d = off = noise = 0.0
-        for (k, a, *_), (ratio, error) in zip(self.cuts, self._shares(c), strict=True):
-            one, slip = a.cumulants(c)
-            whole, noise, d = whole + k @ one, noise + k @ slip, d + k @ np.log1p(-ratio)
-            off += k @ (ratio / (1 - ratio) * error)
-        noise += off / np.expm1(-d) + 4 * EPS
-        return float(whole) + log(-expm1(d)), float(noise)
+        d, off = self._rest(c)
+        each = [(k, *a.cumulants(c)) for k, a, *_ in self.cuts]
+        noise = sum(k @ slip for k, _, slip in each) + off / np.expm1(-d) + 4 * EPS
+        return float(sum(k @ one for k, one, _ in each)) + log(-expm1(d)), float(noise)
+
+    def _ratios_along(self, c, h, count):
+        """For some rows, for the next, and so on, along the line: how often each is run, log a less
+        that at c, J/a, and bounds on the round-off of log a and of log(1 - J/a)."""
+        for (k, a, _, j), (share, error) in zip(self.cuts, self._shares(c), strict=True):
+            none, last = repeat((0, 0j, 0.0)), 0
+            parts = j.rows_along(c, h, count) if np.any(share > NONE) else none
+            for (_, log_a, off), (_, log_j, more) in zip(
+                a.rows_along(c, h, count), parts, strict=False
+            ):
+                rows = slice(last, last := last + len(log_a))
+                start, sure = share[rows, None], error[rows, None]
+                ratio = start * np.exp(log_j - log_a)
+                size = start * np.exp(np.real(log_j) - log_a.real)
+                size /= np.maximum(abs(1 - ratio), EPS)
+                yield k[rows], log_a, ratio, np.log1p(off), size * (off + more + sure + 8 * EPS)
 
     def along(self, c, h, count):
-        whole, d, still = np.zeros(count, complex), np.zeros(count, complex), 0.0
-        noise, off, first = np.zeros(count), np.zeros(count), 0.0
-        for (k, a, _, j), (share, error) in zip(self.cuts, self._shares(c), strict=True):
-            still, first = still + k @ np.log1p(-share), first + k @ (share / (1 - share) * error)
-            felt = np.any(share > NONE)
-            both = a.rows_along(c, h, count), j.rows_along(c, h, count) if felt else repeat(None)
-            at = 0
-            for (_, one, slip), other in zip(*both, strict=False):
-                some = slice(at, at := at + len(one))
-                times, start, sure = k[some], share[some, None], error[some, None]
-                _, part, more = other or (0, 0j, 0.0)
-                ratio = start * np.exp(part - one)
-                whole, d = whole + times @ one, d + times @ log1p_complex(-ratio)
-                noise += times @ np.log1p(slip)
-                size = start * np.exp(np.real(part) - one.real)
-                size /= np.maximum(abs(1 - ratio), EPS)
-                off += times @ (size * (slip + more + sure + 8 * EPS))
-        up = d.real > 0  # there abs(b) > abs(a)
+        """A_i - A_(i+1) is -A_i expm1(d), or A_(i+1) expm1(-d) where that is the larger."""
+        whole, d = np.zeros((2, count), complex)
+        noise, off = np.zeros((2, count))
+        for times, log_a, ratio, off_a, off_d in self._ratios_along(c, h, count):
+            whole, d = whole + times @ log_a, d + times @ log1p_complex(-ratio)
+            noise, off = noise + times @ off_a, off + times @ off_d
+        still, first = self._rest(c)
+        up = d.real > 0
         rise = np.where(up, 1.0, -1.0) * expm1_complex(np.where(up, -d, d))
         rise = np.where(abs(rise) > 1e-200, rise, 1e-200)  # more than nothing: LEAST is 1e-170
         value = whole + np.where(up, d, 0.0) + np.log(rise) - log(-expm1(still))
@@ -226,12 +235,12 @@ def _ways(tilts):
 
 
 def tail_near(tilts, start, asked, guess):
-    """The tail near a saddle point (c, e, log t), or None, and where it is asked: a line; where its
-    error is seen, a line for each band; then both with a pinch.
+    """The tail near a saddle point (c, e, log t), or None, and its answer: of a line; where its
+    error is seen, of a line for each band; then of both with a pinch.
 
-    ``asked`` says of a tail and its start which start would be better, the error there, and whether
-    this one is too far away. With a ``guess`` the e of the start is only that."""
-    best, error, answered, near = None, inf, start[1], start
+    ``asked`` says of a tail and its start which start would be better, the error there, whether
+    this one is too far away, and its answer. With a ``guess`` the e of the start is only that."""
+    best, error, answered, near = None, inf, None, start
     for above, most, *nodes, each in _ways(tilts):
         left, start = TRIES, near
         while left and above < error <= most:
@@ -239,10 +248,10 @@ def tail_near(tilts, start, asked, guess):
             if bands and guess:
                 start, guess = (start[0], bands.place(start[2]), start[2]), False
             tried = bands.lines(start[1], *nodes) if bands else line(tilts, start, *nodes)
-            better, off, far = asked(tried, start) if tried else (start, inf, False)
+            better, off, far, answer = asked(tried, start) if tried else (start, inf, False, None)
             left = far and left - 1
             if off < error:
-                best, error, answered = tried, off, better[1]
+                best, error, answered = tried, off, answer
             if off < inf:
                 start, guess = better, False
             if off < 1:

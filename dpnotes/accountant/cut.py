@@ -74,7 +74,8 @@ class Cut(SampledGaussian):
     angles, empty = ANGLES, EMPTY
 
     def tilt_limit(self):
-        return self._limit[0]
+        limit, _ = self._reach
+        return limit
 
     @property
     def digits(self):
@@ -82,12 +83,13 @@ class Cut(SampledGaussian):
         return 40.0 if self.lower else QUADRATURE
 
     @cached_property
-    def _limit(self):
-        """The largest real tilt that has fallen at both ends of the window, and the mesh on which
-        the sums of all up to it are right; but for rows of less than e^-EMPTY."""
+    def _reach(self):
+        """(limit, spacing): the largest real tilt that has fallen at both ends of the window, and
+        the mesh on which the sums of all up to it are right; but for rows of less than e^-EMPTY.
+        It is looked for from far out, down by a fifth each time."""
         far = min(30 + 35 * self.sigma, 600) / self.tau
         c = super().tilt_limit() if self.tau == inf else far
-        _, loss, log_p, weight, _ = self._coarse
+        _, loss, log_p, weight, _ = self._whole_window
         usual = self._real_spacing(c)
         for _ in range(60):
             terms = log_p + weight + c * loss
@@ -111,7 +113,7 @@ class Cut(SampledGaussian):
 
     def _window(self, c):
         """Where the terms of this tilt are more than e^-LEFT_OUT of the largest one."""
-        x, loss, log_p, weight, _ = self._coarse
+        x, loss, log_p, weight, _ = self._whole_window
         terms = log_p + weight + c * loss
         top = terms.max(axis=1, keepdims=True)
         top = np.where(top < min(-EMPTY, top.max()), inf, top)
@@ -120,7 +122,8 @@ class Cut(SampledGaussian):
 
     @property
     @lru_cache(maxsize=KEPT)  # noqa: B019
-    def _coarse(self):
+    def _whole_window(self):
+        """The mesh on which limit, windows and N(d) are found."""
         return self._mesh(self._real_spacing(0.0))
 
     def _mesh(self, spacing):
@@ -132,13 +135,13 @@ class Cut(SampledGaussian):
         return log_weights(np.logaddexp(0.0, self._odds(x)), self.tau, self.lower)
 
     def _lift(self, _x):
-        return self._lifted
+        return self._lift_of_window
 
     @property
     @lru_cache(maxsize=KEPT)  # noqa: B019
-    def _lifted(self):
+    def _lift_of_window(self):
         """As for whole steps, with the bounds on the weight."""
-        x, *_, log_weight, _ = self._coarse
+        x, *_, log_weight, _ = self._whole_window
         grown, phase, *_ = super()._lift(x)
         lam = np.maximum(np.logaddexp(0.0, self._odds(x)) + grown, 1e-300) + 1j * phase
         return grown, phase, most_weight(lam, self), log_weight
@@ -147,14 +150,16 @@ class Cut(SampledGaussian):
     def rule(self, c, band):
         """With what is left out of the mass of both laws."""
         if not band:
-            return self._still
+            return self._real_rule
         x, loss, log_p = self._nodes(self._window(c), self._spacing(c, band))
         return Rule(loss, log_p + self._log_weights(x)[0])
 
     @property
     @lru_cache(maxsize=KEPT)  # noqa: B019
-    def _still(self):
-        _, loss, log_p, weight, left = self._mesh(self._limit[1])
+    def _real_rule(self):
+        """For all real tilts up to the limit."""
+        _, spacing = self._reach
+        _, loss, log_p, weight, left = self._mesh(spacing)
         out = np.exp(log_p + left)
         return Rule(loss, log_p + weight, out.sum(axis=1), gap=out @ np.expm1(-loss))
 

@@ -18,11 +18,12 @@ import numpy as np
 from .bands import gathered, tail_near
 from .kinds import KINDS
 from .law import EPS
+from .line import beside
+from .roots import SHARP, WORSE, certain_ends, solve
 from .tilts import Tilts, renyi
 from .written import OneStep, Sums, is_short
 
 TRUSTED = 0.5  # above this error Chernoff's bounds may say more
-SHARP, WORSE = 1e-12, 10.0  # a line serves below SHARP, or below WORSE times the middle's error
 FAIR, PINCHED = 1e-9, 1e-7  # errors (with a pinch) that may ask for a new line
 FAR, LOWER = 0.3, 2.0  # distances from the start, in log t, that do
 DEEP = 1e-39  # lower tails of rare losses have no lines
@@ -33,7 +34,7 @@ class Direction:
     """p against q for a composition, a tuple of (step, rounds)."""
 
     def __init__(self, parts):
-        self.parts, self._known = parts, None
+        self.parts, self._known, self.last = parts, None, None
         self.disjoint = any(step.infinite >= 1 for step, _ in parts)
         self.summed, sides = gathered(parts), () if self.disjoint else (1, -1)
         self.tilts = {side: Tilts(self.summed, side) for side in sides}
@@ -78,6 +79,16 @@ class Direction:
         if self.disjoint or self.written:
             return np.ones(len(epsilon))
         return self._chernoff(1, epsilon) + self.infinite + LEAST
+
+    def may_exceed(self, delta, epsilon, other):
+        """Where more than these deltas may be lost at an array of e, by Chernoff's bound; a single
+        one is first asked where the other direction found its answer."""
+        few = (1 - 1e-12) * delta
+        if len(epsilon) == 1 and other.last and not (self.disjoint or self.written):
+            room = np.log(few[0] - self.infinite - LEAST)
+            if any(bound <= room for bound in beside(other.last, self.tilts[1], epsilon)):
+                return np.zeros(1, bool)
+        return self.chernoff_delta(epsilon) > few
 
     def _chernoff(self, side, epsilon):
         return np.exp(np.fmin(self.tilts[side].log_bounds(epsilon), 0.0))
@@ -136,6 +147,7 @@ class Direction:
             limit = _limit(error[middle])
             known = side, tail, WORSE * error[middle], epsilon[middle]
             self._known = known if tail is not None else None
+            self.last = tail
         return error <= limit, answer
 
     def _tail_for(self, epsilon, middle):
@@ -155,9 +167,9 @@ class Direction:
             side, start = -1, self.tilts[-1].saddle(epsilon=near)
 
         def asked(tail, start):
-            (log_tail,), _, (error,) = tail.sums(epsilon[[middle]])
+            answer = (log_tail,), _, (error,) = tail.sums(epsilon[[middle]])
             log_tail += log1p(error)
-            return (start[0], near, log_tail), error, log_tail < start[2] - LOWER
+            return (start[0], near, log_tail), error, log_tail < start[2] - LOWER, answer
 
         return side, tail_near(self.tilts[side], (start[0], near, start[2]), asked, False)[0], 0.0
 
@@ -192,25 +204,29 @@ class Direction:
         start, last = (*tilts.saddle(log_tail=log_tail)[:2], log_tail), self.top + self.top_error
 
         def asked(tail, start):
-            (e,), (slope,), (error,) = solve(tail, target[[middle]], start[1], side, 0, last)
+            root = solve(tail, target[[middle]], start[1], side, 0, last)
+            (e,), (slope,), (error,) = root
             sure = error < (PINCHED if tail.pinch else FAIR)
             better = tilts.saddle(epsilon=e)[0], float(e), log_tail
-            return better, float(error), not sure and abs(e - start[1]) * slope > FAR
+            return better, float(error), not sure and abs(e - start[1]) * slope > FAR, root
 
-        tail, place = self.written, start[1]
+        tail, root = self.written, None
         if tail is None:
-            tail, place = tail_near(tilts, start, asked, True)
+            tail, root = tail_near(tilts, start, asked, True)
         if tail is not None:
-            epsilon, slope, error = solve(tail, target, place, side, middle, last)
+            if root is None or len(delta) > 1:
+                place = root[0][0] if root else start[1]
+                root = solve(tail, target, place, side, middle, last)
+            epsilon, slope, error = root
+        self.last = tail
         good = error <= _limit(error[middle])
         good[middle] = True
         if tail is not None:
             rounding = 4 * EPS * (np.abs(target) + (self.infinite + delta) / rest)[good]
-            root = epsilon[good], slope[good], error[good], side
             most = np.log(delta - self.surely_infinite) if side > 0 else target
-            low = certain_end(tail, most[good] + side * rounding, *root, -1)
-            high = certain_end(tail, target[good] - side * rounding, *root, 1)
-            answer[:, good] = low, high
+            targets = np.array([most[good] + side * rounding, target[good] - side * rounding])
+            root = epsilon[good], slope[good], error[good]
+            answer[:, good] = certain_ends(tail, targets, *root, side)
         if not error[middle] < TRUSTED:
             answer[1] = np.minimum(answer[1], self.tilts[1].epsilon_bounds(np.log(rest)))
         answer = np.where(np.isnan(answer), [[0.0], [inf]], answer)
@@ -243,53 +259,3 @@ def share_lines(queries, answers):
         together[: len(answer), order[first:last]] = answer[:, first:last]
         left += [order[:first], order[last:]]
     return together
-
-
-def solve(tail, target, start, side, middle, last):
-    """The e in [0, last] with log t(e) = target, its slope and its error: by Newton's method, kept
-    between e that are known to be on either side. Where the error exceeds t, e is too far out. A
-    target that this tail does not serve may stop unconverged."""
-    epsilon = np.full(len(target), min(max(float(start), 0.0), last))
-    low, high = np.zeros(len(target)), np.full(len(target), last)
-    log_tail, _, off = tail.sums(np.zeros(1))
-    none = (off < 1) & (side * (log_tail - target) <= 0)  # no e > 0 is needed
-    slope, error = np.empty((2, len(target)))
-    left = np.arange(len(target))
-    for _ in range(100):
-        e = epsilon[left]
-        log_tail, slope[left], error[left] = tail.sums(e)
-        off = np.where(error[left] < 1, side * (log_tail - target[left]), -side * inf)
-        low[left] = np.where(off >= 0, e, low[left])  # off > 0: e is too small
-        high[left] = np.where(off <= 0, e, high[left])
-        steep, first, past = slope[left], low[left], high[left]
-        step = off / np.maximum(steep, 1e-300)
-        moved, half = e + step, np.where(past < inf, (first + past) / 2, 4 * e + 1)
-        inside = (moved > first) & (moved < past) & (steep > 0) & np.isfinite(moved)
-        done = np.abs(step) <= 4 * EPS * e + 0.02 * error[left] / steep
-        done &= (steep > 0) & (error[left] < 1)
-        done |= (past < inf) & (past - first <= 4 * EPS * past)
-        epsilon[left] = np.where(done, e, np.where(inside, moved, half))
-        left = left[~done]
-        if middle not in left:
-            left = left[error[left] <= WORSE * max(error[middle], SHARP)]
-            if not len(left):
-                break
-    return np.where(none, 0.0, epsilon), slope, error
-
-
-def certain_end(tail, target, epsilon, slope, error, side, way):
-    """A point certainly beyond the root (way 1) or before it (-1); inf or 0 where none is found."""
-    least = 1.1 * error / np.maximum(slope, 1e-300) + 8 * EPS * np.abs(epsilon) + 1e-300
-    pad = np.where(epsilon > 0, least, 0.0)
-    for _ in range(60):
-        end = epsilon + way * pad
-        log_tail, _, off = tail.sums(end)
-        if way * side > 0:
-            sure = log_tail + np.log1p(off) <= target
-        else:
-            sure = log_tail + np.log1p(-np.minimum(off, 1.0)) >= target
-        unsure = ~sure & ((end > 0) | (way > 0))
-        if not unsure.any():
-            break
-        pad = np.where(unsure, np.maximum(2 * pad, least), pad)
-    return np.where(sure, end, inf if way > 0 else 0.0)

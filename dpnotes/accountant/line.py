@@ -29,10 +29,11 @@ from math import ceil, exp, isqrt, log, pi, sqrt
 import numpy as np
 
 from .law import EPS, Gaussian
-from .tilts import TOLERANCE, Tilts, cumulant
+from .tilts import TOLERANCE, Tilts, cumulant, least_bounds
 
 ENOUGH = 1e-9  # relative error: aliases and cut of a pinched line
 WORK, BLOCK = 1_000_000_000, 4096  # most products of a line; nodes of a block
+FEWEST = 100  # nodes of a pinched line
 HEIGHTS = 1.15 ** np.arange(200)
 NOTHING = -700.0  # log of what a node may have and is left out, beside those of 1e-290
 
@@ -233,22 +234,38 @@ def line(tilts, start, nodes, pinched):
     return _pinched(tilts, start, pinched)
 
 
+def beside(one, tilts, epsilon):
+    """Bounds on log t(e) of the other direction from tilts near a plain line of one direction: that
+    of Chernoff, and that of a line in the same place, whose error says whether it serves there."""
+    plain = isinstance(one, Line) and one.side > 0 and not (one.pinch or one.grid)
+    if plain and one.count > 1 and log(one.rivals[0].max()) <= tilts.cap:
+        rivals = tilts.rivals(one.rivals[0, 1:])[2]
+        yield least_bounds(epsilon, *rivals)[0]
+        height = one.h * (one.count - 1)
+        log_cut = sum(k * f.falls(one.c)(height) for f, k in tilts.parts) - log(pi * height)
+        place = one.c, one.period, one.count, one.unit
+        (log_tail,), _, (error,) = Line(tilts, tilts.parts, *place, rivals, log_cut).sums(epsilon)
+        yield log_tail + np.log1p(error)
+
+
 def _work(parts, c, step, count):
     """About how many products the nodes need."""
     return sum(part.work(c, step, count) for part, _ in parts)
 
 
 def _pinched(tilts, start, count):
-    """With a pinch that makes M fall as far as so many nodes reach."""
+    """With a pinch that makes M fall as far as so many nodes reach, or fewer if they are too much
+    work. Its exponent at the last node is -f, with e^(-f) f^2/2 / (pi Y) about ENOUGH of the tail:
+    one step of f = room + 2 log f, and at least the 10 of the bound on the cut."""
     c, period, rivals, value, _ = tilts.plan(start, ENOUGH)
-    step, excess = 2 * pi / period, value - c * start[1] - start[2]
-    while count >= 100 and _work(tilts.parts, c, step, count) > WORK:
+    step, log_tail = 2 * pi / period, start[2] - (value - c * start[1])  # over M(c) e^(-ce)
+    while count >= FEWEST and _work(tilts.parts, c, step, count) > WORK:
         count = count * 3 // 4
-    if count < 100:
+    if count < FEWEST:
         return None
     height = count * step
-    fallen = max(10.0, excess - log(ENOUGH * pi * height))
-    fallen += 2 * log(fallen)
+    room = max(10.0, -log_tail - log(ENOUGH * pi * height))
+    fallen = room + 2 * log(room)
     eta = sqrt(2 * fallen) / height
     if eta > 1 or c + 0.5 > height / 5:
         return None

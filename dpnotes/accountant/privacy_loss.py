@@ -139,7 +139,7 @@ class PrivacyLoss:
             ends = getattr(first, answer)(flat)
             for other in others:
                 epsilon, delta = (flat, ends[0]) if answer == "delta" else (ends[0], flat)
-                some = other.chernoff_delta(epsilon) > delta * (1 - 1e-12)
+                some = other.may_exceed(delta, epsilon, first)
                 if answer == "epsilon":  # one line may show that this direction asks for less
                     some[some] = other.delta(epsilon[some])[1] > delta[some]
                 if some.any():

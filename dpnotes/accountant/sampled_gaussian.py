@@ -42,7 +42,7 @@ from .law import EPS, UNDERFLOW, Rule, Step, ratios_to_first
 WIDE = 11.0  # standard deviations: what is beyond has 4e-28
 LEFT_OUT = 60.0  # a window ends at exp(-60) of the peak
 QUADRATURE = 60.0  # exp(-60) of M is the error of the mesh: times 1e12 rounds, 1e-14
-WIDEST = 2.33  # angle: the integrand is analytic below pi
+WIDEST, FLAT = 2.33, 0.2  # angle, analytic below pi; spacing of u for a negative power
 KEPT = 2**15  # numbers that are cached
 
 
@@ -221,6 +221,7 @@ class SampledGaussian(Step):
         ends = foot + (np.maximum(growth, 0.0) + most)[:, [0, -1]] + cost[:, :, None]
         sides = np.maximum.accumulate(ends[:, ::-1], axis=1)[:, ::-1]
         sides = sides + np.log(self.angles * self.sigma**2 / spacing)
+        still = np.logaddexp.reduce(sides, axis=2)  # what both add where the phase shrinks
         turn, rise = phase[:, [0, -1]], ends + np.minimum(self.digits, -foot)
         strip = 2 * pi * self.sigma**2 * self.angles[:, 0]
 
@@ -232,14 +233,15 @@ class SampledGaussian(Step):
             turned = exponents - y * phase
             top = turned.max(axis=1)
             sums = ratios @ np.exp(turned - top[:, None]).T + UNDERFLOW
-            size = np.log(sums) + front + top + cost
-            return np.logaddexp(size, np.logaddexp.reduce(sides - min(y, 0.0) * turn, axis=2))
+            grown = np.logaddexp.reduce(sides - y * turn, axis=2) if y < 0 else still
+            return np.logaddexp(np.log(sums) + front + top + cost, grown)
 
         return log_size, largest, top >= min(-self.empty, float(top.max()))
 
     def _real_spacing(self, c):
         """Spacing of nodes where y = 0: from N(d), by which growth is bounded, at the best angle.
-        For a negative power the strip is half as wide, and the peak may be narrower than sigma."""
+        For a negative power it is a first guess: right to e^(-WIDE^2/2) for a normal density of the
+        width of the peak, and to e^-60 for a strip up to the angle 1.9 (FLAT). N(d) has the say."""
         if self.sigmas:
             last = SampledGaussian(self.sigmas[-1], self.rate, self.side)
             return last._real_spacing(c) * (self.sigma / last.sigma) ** 2
@@ -248,15 +250,13 @@ class SampledGaussian(Step):
         if power >= 0:
             return 2 * pi * self.sigma**2 * angle / (QUADRATURE + 0.5 * (self.sigma * angle) ** 2)
         sharp = sqrt(1 - self._peak(power) / self.sigma**2) / self.sigma
-        return 2 * pi / max(11 * sharp, 2 * pi / (0.2 * self.sigma**2))
+        return 2 * pi / max(WIDE * sharp, 2 * pi / (FLAT * self.sigma**2))
 
     @lru_cache(maxsize=KEPT)  # noqa: B019
     def _spacing(self, c, band):
         """Spacing of nodes for heights up to the band."""
-        plain = self._real_spacing(c)
-        if not band and self._power(c) >= 0:
-            return plain
-        return min(plain, self._spacing_of_strip(c, band))
+        plain, positive = self._real_spacing(c), self._power(c) >= 0
+        return plain if positive and not band else min(plain, self._spacing_of_strip(c, band))
 
     def _spacing_of_strip(self, c, band):
         """That at which the best of all strips has an error of exp(-digits), in each row."""
@@ -283,16 +283,16 @@ class SampledGaussian(Step):
         x = spacing * np.arange(floor(window[0] / spacing), ceil(window[1] / spacing) + 1.0)
         u, sigma = (x - 0.5) / self.sigma**2, self.each[:, None]
         wider = (sigma / self.sigma) ** 2
-        more, unit = (wider - 1) * (x - 0.5), np.log(spacing * wider / (sigma * sqrt(2 * pi)))
+        each, unit = x + (wider - 1) * (x - 0.5), np.log(spacing * wider / (sigma * sqrt(2 * pi)))
         loss = mixed_loss(u, self.rate)
-        log_p = unit - 0.5 * ((x + more) / sigma) ** 2
+        log_p = unit - 0.5 * (each / sigma) ** 2
         if self.side < 0:
             return x, -loss, log_p
         log_p += loss
         # where the row was probably taken, log q and the loss nearly cancel
-        sure = u > 1 - log(self.rate)
-        square = ((more + x - 1)[:, sure] / sigma) ** 2
-        log_p[:, sure] = unit - 0.5 * square + log(self.rate) - log_share(u[sure], self.rate)
+        if (first := int(np.searchsorted(u, 1 - log(self.rate)))) < len(u):
+            square, taken = ((each[:, first:] - 1) / sigma) ** 2, log_share(u[first:], self.rate)
+            log_p[:, first:] = unit - 0.5 * square + log(self.rate) - taken
         return x, loss, log_p
 
     @lru_cache(maxsize=4)  # noqa: B019

@@ -6,6 +6,7 @@ a grid that is geometric in c, gives the saddle point of the integrand (``Tilts.
 t(e) <= exp(K(c) + C(c) - c e), and with it the bounds on aliases (``line``).
 """
 
+from functools import cached_property
 from math import inf, log, sqrt
 
 import numpy as np
@@ -26,6 +27,12 @@ def chernoff(c):
     cancellation; 0 on the left side (X-alias-bound)."""
     positive = np.maximum(c, 1e-300)
     return np.where(c > 0, -positive * np.log1p(1 / positive) - np.log1p(positive), 0.0)
+
+
+def least_bounds(epsilon, c, heights):
+    """log of the least of the bounds exp(height - c e), for an array of e, rounded up."""
+    moved = np.multiply.outer(epsilon, c)
+    return np.fmin.reduce(heights - moved + 4 * EPS * np.abs(moved), axis=1)
 
 
 def log_kernel(c):
@@ -57,13 +64,18 @@ class Tilts:
 
     def __init__(self, parts, side):
         self.parts, self.side, self._known = parts, side, {}
-        self.cap, self.start = 60.0, 5.0
+        self.cap = 60.0
         if side > 0:
-            spread = sqrt(sum(k * step.spread() ** 2 for step, k in parts))
             self.cap = min(60.0, log(min(step.tilt_limit() for step, _ in parts)))
-            self.start = min(log(40 / max(spread, 1e-100)), self.cap)
 
-        self._first = self.start - STEP * np.arange(FIRST + 1.0)[::-1]
+    @cached_property
+    def _first(self):
+        """The coordinates that each question begins with."""
+        last = 5.0
+        if self.side > 0:
+            spread = sqrt(sum(k * step.spread() ** 2 for step, k in self.parts))
+            last = min(log(40 / max(spread, 1e-100)), self.cap)
+        return last - STEP * np.arange(FIRST + 1.0)[::-1]
 
     def tilt(self, t):
         """The tilt c at the coordinate t of the table; it increases with t."""
@@ -119,14 +131,11 @@ class Tilts:
     def plan(self, start, tolerance=TOLERANCE):
         """(c, P, rivals, K, K''): the line near the saddle point ``start`` = (c, e, log t) with the
         shortest period. The alias at m < 0 is bounded by a rival tilt below c, that at m > 0 by one
-        above, each by exp(K + C - c'e - abs(c - c') P). Rivals are rows of c and K + C."""
+        above, each by exp(K + C - c'e - abs(c - c') P)."""
         near, epsilon, log_tail = start
         t = log(near) if self.side > 0 else log(-1 / near - 1)
         c = self.tilt(np.minimum(t + NEAR, max(t, self.cap)))
-        value, _, variance = self.table(c)
-        ends = np.zeros((2, 1)) if self.side > 0 else np.array([[-1.0, 0.0], [0.0, 0.0]])
-        bounds = value + chernoff(c) + self.allowance(value)
-        rivals = np.concatenate([ends, [c, bounds]], axis=1)
+        value, variance, rivals = self.rivals(c)
         exponent = rivals[1] - rivals[0] * epsilon - log_tail - log(tolerance)
         gap = rivals[0] - c[:, None]
         period = np.maximum(exponent, 1.0) / np.abs(gap)
@@ -138,6 +147,13 @@ class Tilts:
         at = int(np.argmin(cost))
         return float(c[at]), 1.001 * float(cost[at]), rivals, float(value[at]), float(variance[at])
 
+    def rivals(self, c):
+        """K and K'' at an array of tilts; and rows of c and K + C there, and at the ends."""
+        value, _, variance = self.table(c)
+        ends = np.zeros((2, 1)) if self.side > 0 else np.array([[-1.0, 0.0], [0.0, 0.0]])
+        bounds = value + chernoff(c) + self.allowance(value)
+        return value, variance, np.concatenate([ends, [c, bounds]], axis=1)
+
     def allowance(self, value):
         """What is added to K + C for its round-off where it is a bound."""
         return 1e-12 * (1 + np.abs(value)) + 1e-14 * sum(k * step.rounds for step, k in self.parts)
@@ -147,8 +163,7 @@ class Tilts:
         if not len(epsilon):
             return epsilon
         c, heights = self._heights({"epsilon": x} for x in {epsilon.min(), epsilon.max()})
-        moved = np.multiply.outer(epsilon, c)
-        return np.fmin.reduce(heights - moved + 4 * EPS * np.abs(moved), axis=1)
+        return least_bounds(epsilon, c, heights)
 
     def epsilon_bounds(self, log_tail):
         """The least e that Chernoff's bound on the right side gives, for an array of tails."""

@@ -23,6 +23,8 @@ from .sampled_gaussian import inverse_mixed_loss, mixed_loss
 
 MOST_OF_ONE, MOST = 60, 2_000  # most rounds or losses of one step, and most sums of all steps
 REACH, CUT = 38.4, 1e-305  # deviations of discrete Gaussian noise; more than what is beyond has
+OFF = 1e-9  # what a law may be off by: more than the round-off of a million outcomes
+STEEPEST = 4e3  # times the largest loss: the largest tilt
 ROUNDING = 1e-14  # of log delta, in units of 1 + abs(log delta); 1.5e-15 was seen in 20,000 draws
 
 
@@ -50,11 +52,12 @@ class OneStep:
         """log delta, its negative slope, and its relative error: as if epsilon were off by 4 EPS,
         plus ROUNDING. Where epsilon < 0 the value is that at 0."""
         epsilon = np.maximum(epsilon, 0.0)
-        value = self.log_delta(epsilon)
         width = np.maximum(self.step_size, 1e-7 * epsilon)
         left = np.maximum(epsilon - width, 0.0)
-        slope = (self.log_delta(left) - self.log_delta(left + width)) / width
-        before = self.log_delta(np.maximum(epsilon - 4 * EPS * (epsilon + self.unit), 0.0))
+        earlier = np.maximum(epsilon - 4 * EPS * (epsilon + self.unit), 0.0)
+        places = np.array([epsilon, left, left + width, earlier])
+        value, above, below, before = self.log_delta(places)
+        slope = (above - below) / width
         error = np.expm1(before - value + ROUNDING * (1 + np.abs(value)))
         error = np.where(np.isneginf(before), 0.0, error)  # nothing is lost there
         return value, np.nan_to_num(slope, nan=1e300, posinf=1e300), error
@@ -66,7 +69,7 @@ class Finite(Step):
     ``infinite`` is the mass of p where q has none, ``lost`` that of q where p has none. ``slip`` is
     the round-off of losses that were computed. ``cut`` is (sigma, sensitivity, rate, side) of
     discrete Gaussian noise of which values far out are left out: then ``infinite`` and ``lost`` are
-    more than their mass."""
+    more than their mass. Both laws must sum to one."""
 
     losses: tuple
     log_p: tuple
@@ -75,6 +78,13 @@ class Finite(Step):
     slip: tuple = field(default=(), repr=False)
     cut: tuple = ()
     rate, side = 1.0, 1  # a sample of it is another Finite
+
+    def __post_init__(self):
+        loss, log_p = self.arrays
+        masses = np.exp(np.logaddexp.reduce([log_p, log_p - loss], axis=1))
+        for law, total in zip("pq", masses + (self.infinite, self.lost), strict=True):
+            if not abs(total - 1) <= OFF:
+                raise ValueError(f"the probabilities of {law} must sum to 1, got {total:.10g}")
 
     def __hash__(self):
         return self._hash
@@ -114,8 +124,10 @@ class Finite(Step):
         return self.log_p[-1]
 
     def tilt_limit(self):
+        """Beyond it the saddle point of a round is within 2/STEEPEST of its largest loss, of those
+        that have a probability: the least number is e^-745."""
         loss, log_p = self.arrays
-        return 4e3 / max(np.abs(loss[log_p > -800]).max(initial=0.0), 1e-300)
+        return STEEPEST / max(np.abs(loss[log_p > -800]).max(initial=0.0), 1e-300)
 
     def rule(self, _c, _band):
         loss, log_p = self.arrays

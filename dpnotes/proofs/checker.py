@@ -9,8 +9,9 @@ Every number is a ball that surely contains the true one. So a comparison that i
 
 M is the product over all steps: sampled Gaussian ones by ``Sampled``, the rest in closed form. With
 J = 0 it is Chernoff's bound (X-alias-bound, part 1). Of Laplace noise alone M does not fall: its
-atoms are listed, and the line is of the rest (X-proof-atoms). Both directions: ``way`` 1 is p
-against q, -1 the reverse, where M(z) is the M of p against q at -1 - z (X-two-directions).
+atoms are listed, and the line is of the rest (X-proof-atoms). Where sampling is rare the runs are
+sorted by their largest outcome, and each band has a line (X-proof-bands). Both directions: ``way``
+1 is p against q, -1 the reverse, where M(z) is the M of p against q at -1 - z (X-two-directions).
 """
 
 from itertools import combinations, pairwise, product
@@ -27,7 +28,8 @@ LONGEST = 10**8  # nodes of a line, times their bits
 
 class Line(NamedTuple):
     """Where a direction is proved: the tilt c, the period, the number J of nodes, the angle of the
-    lift, bits of the balls, and the spacing of outcomes of each kind of sampled step."""
+    lift, bits of the balls, and the spacing of outcomes of each kind of sampled step. Of a band
+    also the cut (place, width) of each kind below which all runs belong to the next line."""
 
     c: float
     period: float
@@ -35,6 +37,7 @@ class Line(NamedTuple):
     angle: float
     bits: int
     spacings: tuple
+    cuts: tuple = ()
 
 
 def gaussian(mu, epsilon):
@@ -155,36 +158,52 @@ def ways(times):
     return number
 
 
-def bound(steps, epsilon, way, line):
-    """An upper bound on delta(epsilon) in one direction."""
-    ctx.prec = line.bits
-    run, c, epsilon = Run(steps, way), arb(line.c), arb(epsilon)
-    surely(epsilon >= 0, "epsilon is at least 0")
-    written = run.written(epsilon)
+def bound(steps, epsilon, way, *lines):
+    """An upper bound on delta(epsilon) in one direction: of one line, or of one for each band. A
+    band is above the cuts of its line, and below those of the line before (X-proof-bands)."""
+    ctx.prec = lines[0].bits
+    run = Run(steps, way)
+    surely(arb(epsilon) >= 0, "epsilon is at least 0")
+    written = run.written(arb(epsilon))
     if written is not None:
         return least([written + run.infinite])
+    surely(sum(line.nodes * line.bits for line in lines) <= LONGEST, "the line is too long")
+    none = ((),) * len(run.sampled)
+    total, above = run.infinite, none
+    for line in lines:
+        below = line.cuts or none
+        surely(len(below) == len(line.spacings) == len(none), "the line is of other kinds of steps")
+        surely(all(below) or not any(below), "a band ends for all kinds of steps")
+        for one, other in zip(above, below, strict=True):
+            nested = one[1] == other[1] and one[0] > other[0] if one and other else True
+            surely(nested, "each cut is as soft as the one before, and lower")
+        total, above = total + band(steps, epsilon, way, line, above, below), below
+    surely(above == none, "the last band has no end")
+    return least([total])
+
+
+def band(steps, epsilon, way, line, above, below):
+    """What a band adds to delta, without infinite losses."""
+    ctx.prec = line.bits
+    run, c, epsilon, kinds = Run(steps, way), arb(line.c), arb(epsilon), []
     surely((c > 0) & (arb(line.period) > 0) & (line.nodes >= 0), "the line")
-    surely(line.nodes * line.bits <= LONGEST, "the line is too long")
     h = 2 * arb.pi() / arb(line.period)
-    height = h * (line.nodes + 1)
-    surely(len(line.spacings) == len(run.sampled), "the line is of other kinds of steps")
-    kinds = []
-    for (sigma, rate, k), spacing in zip(run.sampled, line.spacings, strict=True):
-        kinds.append((Sampled(sigma, rate, c, way, spacing, line.bits), k))
-        kinds[-1][0].measure(height if line.nodes else arb(0))
+    height = h * (line.nodes + 1) if line.nodes else arb(0)
+    places = zip(run.sampled, zip(line.spacings, above, below, strict=True), strict=True)
+    for (sigma, rate, k), cuts in places:
+        kinds.append((Sampled((sigma, rate), c, way, line, cuts), k))
+        kinds[-1][0].measure(height)
     front, ends = (x.real * (-c * epsilon).exp() for x in run.rest(acb(c)))
     if not line.nodes:
-        whole = prod((kind.real**k for kind, k in kinds), start=front)
         chernoff = (c * c.log() - (c + 1) * (c + 1).log()).exp()
-        return least([whole * chernoff + run.infinite])
-    m, period = max(1, ceil(min(float(epsilon) / line.period, 1e15))), arb(line.period)
-    aliases = (1 - run.infinite) * (-c * m * period).exp() / (1 - (-c * period).exp())
-    other = (epsilon - (c + 1) * m * period).exp() / (1 - (-(c + 1) * period).exp())
-    aliases -= (1 - Run(steps, -way).infinite) * other
+        return least(
+            [most(kinds, [(kind.real, kind.real) for kind, _ in kinds]) * front * chernoff]
+        )
+    aliases = arb(0) if any(above) or any(below) else left_aliases(run, steps, epsilon, line)
     if run.smooth:
         fallen = (-run.square * height**2 / 2).exp() / (arb.pi() * h * line.nodes)
-        lifts = (kind.lifted(height, arb(line.angle)) ** k for kind, k in kinds)
-        cut, listed = prod(lifts, start=front * fallen), arb(0)
+        falls = [kind.lifted(height, arb(line.angle)) for kind, _ in kinds]
+        cut, listed = front * fallen * most(kinds, falls), arb(0)
     else:
         rounds = sum(k for _, k in run.ends)
         fallen = ((1 + 1 / (2 * height)) ** rounds - 1) * height / (2 * arb.pi() * h**2)
@@ -192,20 +211,39 @@ def bound(steps, epsilon, way, line):
         aliases *= 1 - prod(sum(p for _, p in law) ** k for law, k in run.ends)
     total = trapezoid(run, kinds, epsilon, c, h, line.nodes)
     surely(total.is_finite() and aliases.is_finite() and cut.is_finite(), "overflow")
-    return least([listed + total - aliases + cut + run.infinite])
+    return least([listed + total - aliases + cut])
+
+
+def most(kinds, falls):
+    """At least abs(M) of a band, from bounds on ``high`` (which serve for ``low``) and ``part``."""
+    whole = prod((high**k for (_, k), (high, *_) in zip(kinds, falls, strict=True)), start=arb(1))
+    if not any(kind.below for kind, _ in kinds):
+        return whole
+    share = (k * f[-1] / f[0] for (kind, k), f in zip(kinds, falls, strict=True) if kind.below)
+    return whole * sum(share, arb(0))
+
+
+def left_aliases(run, steps, epsilon, line):
+    """What they add at least (X-left-aliases)."""
+    c, period = arb(line.c), arb(line.period)
+    m = max(1, ceil(min(float(epsilon) / line.period, 1e15)))
+    aliases = (1 - run.infinite) * (-c * m * period).exp() / (1 - (-c * period).exp())
+    other = (epsilon - (c + 1) * m * period).exp() / (1 - (-(c + 1) * period).exp())
+    return aliases - (1 - Run(steps, -run.way).infinite) * other
 
 
 def trapezoid(run, kinds, epsilon, c, h, count):
     """(h/2pi) times the sum over all nodes: those below the axis are conjugates. What was listed
-    is left out."""
-    values, total = [(kind.values(h, count), k) for kind, k in kinds], arb(0)
+    is left out, and of a band the runs that lose less."""
+    values, total = [(*kind.values(h, count), k) for kind, k in kinds], arb(0)
+    ends = any(kind.below for kind, _ in kinds)
     for j in range(count + 1):
         z = acb(c, h * j)
         whole, listed = run.rest(z)
-        value = whole if run.smooth else whole - listed
-        value *= (-z * epsilon).exp() / (z * (z + 1))
-        for moments, k in values:
-            value *= moments[j] ** k
+        if run.smooth:
+            listed = prod((low[j] ** k for _, low, k in values), start=whole) if ends else acb(0)
+            whole = prod((high[j] ** k for high, _, k in values), start=whole)
+        value = (whole - listed) * (-z * epsilon).exp() / (z * (z + 1))
         total += value.real if j == 0 else 2 * value.real
     return total * h / (2 * arb.pi())
 

@@ -3,74 +3,29 @@ proved by ``checker``, or not.
 
 The tilt c is the saddle point, or left of it where that costs less. The period makes what aliases
 add a small part of the room that there is; what is left of a left alias belongs to the other
-direction (X-left-aliases). The height is that from which the lifted sums are as small.
+direction (X-left-aliases). The height is that from which the lifted sums are as small. Where a line
+would be long, bands of outcomes get a line each.
 """
 
-from dataclasses import dataclass
-from math import ceil, inf, log, log1p, pi, sqrt
+from copy import copy
+from dataclasses import replace
+from math import ceil, inf, log, log1p, pi
 
 import numpy as np
 
 from .checker import Line
-from .sampled import ANGLES, Unproved, surely
+from .kind import LIFTS, Far, Kind, total
+from .sampled import surely
 
-LIFTS = np.array([1e-4, 1e-3, 3e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1, 1.2, 1.4])
 MOST, CHEAP = 2e8, 3e4  # products of a line: more are not tried; so few are as good as none
-FARTHEST = 4e5  # the widest window of outcomes, in standard deviations
+DEAR = 2e6  # from when on bands are tried
+SOFT, APART, PART = 0.07, 4.0, 0.7  # of cuts in units of sigma^2, ratio of losses, of the saddle
 TILTS = np.geomspace(0.05, 2e6, 50)
 PARTS = (1.0, 0.93, 0.85, 0.75, 0.65, 0.5, 0.35, 0.2, 0.1, 0.05, 0.02, 0.01)  # of the saddle point
 
 
-class Far(Unproved):
-    """This line would be too long."""
-
-
 def chernoff(c):
     return c * log(c) - (c + 1) * log(c + 1)
-
-
-@dataclass
-class Kind:
-    """A kind of sampled Gaussian step, in one direction."""
-
-    sigma: float
-    rate: float
-    times: int
-    way: int
-
-    def power(self, c):
-        return 1 + c if self.way > 0 else -c
-
-    def terms(self, c):
-        """Outcomes, the losses of w, and log of the terms of M(c)."""
-        n, s, r = self.power(c), self.sigma, self.rate
-        low = 0.0 if n >= 0 else max(n, -s * s * np.log1p(-n * r / (s * s * (1 - r))))
-        low, high = low - 12 * s, max(1.0, n) + 12 * s
-        if (high - low) / s > FARTHEST:
-            raise Far("the tilt is too large")
-        x = np.linspace(low, high, int(max(12 * (high - low) / s, 400)))
-        u = (x - 0.5) / s**2
-        loss = np.logaddexp(np.log1p(-r), log(r) + u)
-        unit = log((x[1] - x[0]) / (s * sqrt(2 * pi)))
-        return u, loss, n * loss - 0.5 * (x / s) ** 2 + unit
-
-    def spacing(self, c, y, need):
-        """That at which jumps-quadrature bounds the error by e^-need."""
-        n, s = self.power(c), self.sigma
-        most = 0.0
-        for a in ANGLES:
-            more = 0.0 if n >= 0 else n * log(np.cos(a / 2))
-            most = max(most, 2 * pi * s**2 * a / ((s * a) ** 2 / 2 + y * a + need + more))
-        return float(most)
-
-    def lifts(self, c):
-        """A function of a height: log of the lifted sums at all angles."""
-        u, loss, terms = self.terms(c)
-        share, angle = np.exp(log(self.rate) + u - loss), LIFTS[:, None]
-        turned = np.log1p(-4 * np.sin(angle / 2) ** 2 * share * (1 - share))
-        body = terms + self.power(c) / 2 * turned + (self.sigma * angle) ** 2 / 2
-        phase = np.arctan2(share * np.sin(angle), 1 - share * (1 - np.cos(angle)))
-        return lambda y: self.times * np.logaddexp.reduce(body - y * phase, axis=1)
 
 
 class Plan:
@@ -86,23 +41,39 @@ class Plan:
         self.epsilon, self.delta = epsilon, delta - float(run.infinite)  # of finite losses
         surely(self.delta > 0, "losses are infinite with a probability of delta or more")
         self.goal = log(delta) + log(0.1 * room)
-        self.known = {}
+        self.known, self.enough = {}, log(self.delta) - 0.01  # for which Chernoff's bound will do
 
     def cumulant(self, c):
-        """K(c) of all steps."""
+        """K(c) of all steps; of a band, log of the difference."""
         if c not in self.known:
-            value = self.square * c * (c + 1) / 2
-            value += sum(x.times * np.logaddexp.reduce(x.terms(c)[2]) for x in self.kinds)
-            for a, k in self.laplace:
-                far = abs(c + 0.5)
-                small = np.exp(-2 * far * a)
-                inner = (1 - small) / (4 * far) if far else a / 2
-                value += k * (far * a - a / 2 + np.log((1 + small) / 2 + inner))
-            value += sum(
-                k * np.logaddexp.reduce(np.log(x[:, 1]) + c * x[:, 0]) for x, k in self.laws
-            )
+            value = self.rest(c) + sum(x.times * x.real(c) for x in self.kinds)
+            if self.ends():
+                lost = sum(x.times * np.log1p(-min(np.exp(x.part(c)), 0.999)) for x in self.kinds)
+                value += np.log(-np.expm1(min(lost, -1e-300)))
             self.known[c] = float(value)
         return self.known[c]
+
+    def ends(self):
+        return any(kind.below for kind in self.kinds)
+
+    def rest(self, c):
+        """K(c) of all that is not sampled."""
+        value = self.square * c * (c + 1) / 2
+        for a, k in self.laplace:
+            far = abs(c + 0.5)
+            small = np.exp(-2 * far * a)
+            inner = (1 - small) / (4 * far) if far else a / 2
+            value += k * (far * a - a / 2 + np.log((1 + small) / 2 + inner))
+        return value + sum(k * total(np.log(x[:, 1]) + c * x[:, 0]) for x, k in self.laws)
+
+    def fallen(self, lifts, y):
+        """log of the bound on abs(M) of sampled steps from a height on, at all angles."""
+        both, times = [lift(y) for lift in lifts], [kind.times for kind in self.kinds]
+        whole = sum((k * m for k, (m, _) in zip(times, both, strict=True)), np.zeros(len(LIFTS)))
+        if self.ends():
+            shares = [log(k) + j - m for k, (m, j) in zip(times, both, strict=True)]
+            whole = whole + np.logaddexp.reduce(shares, axis=0)
+        return whole
 
     def alias(self, a):
         """log of the factor of e^(-abs(c-a) period) in the bound on an alias; left of -1 it is
@@ -111,6 +82,18 @@ class Plan:
 
     def height_of_integrand(self, c):
         return self.cumulant(c) - c * self.epsilon - log(c * (c + 1))
+
+    def of(self, above, below):
+        """The plan of a band; it has a part of the room."""
+        one = copy(self)
+        cuts = zip(self.kinds, above, below, strict=True)
+        one.kinds = [replace(kind, above=a, below=b) for kind, a, b in cuts]
+        one.known, one.goal = {}, self.goal - 2
+        one.enough = one.goal
+        return one
+
+    def is_little(self):
+        return self.alias(self.saddle()) < self.goal
 
     def saddle(self):
         heights = []
@@ -144,7 +127,7 @@ class Plan:
                 right = min(right, (self.alias(f * c) - self.goal) / ((f - 1) * c))
             except Far:
                 break
-        for a in np.geomspace(0.3, 1e5, 20):
+        for a in () if any(kind.steep > 1 for kind in self.kinds) else np.geomspace(0.3, 1e5, 20):
             try:
                 other = (self.alias(-1 - a) - self.goal) / (c + 1 + a)
             except Far:
@@ -155,21 +138,16 @@ class Plan:
     def line(self, c, most):
         """The line at this tilt, and its cost; or Far."""
         period, lifts = self.period(c), [kind.lifts(c) for kind in self.kinds]
-        smooth = self.cumulant(c) - sum(
-            x.times * np.logaddexp.reduce(x.terms(c)[2]) for x in self.kinds
-        )
+        rest = self.rest(c) - c * self.epsilon
 
         def cut(y):
             if not self.kinds and not self.square:
                 return self.ends_alone(c, y), 1.0
-            sizes = sum((lift(y) for lift in lifts), np.zeros(len(LIFTS)))
-            sizes = sizes + smooth - self.square * y * y / 2 - c * self.epsilon - log(pi * y)
+            sizes = self.fallen(lifts, y) + rest - self.square * y * y / 2 - log(pi * y)
             return float(sizes.min()), float(LIFTS[sizes.argmin()])
 
         def cost(y):
-            widths = [(max(x.power(c), 1.0) + 20 * x.sigma) / d
-                      for x, d in zip(self.kinds, self.inside(c, y)[0], strict=True)]  # fmt: skip
-            return y * period / 6 * (1 + sum(widths))
+            return y * period / 6 * (1 + self.inside(c, y)[2])
 
         low = y = 0.01
         while cut(y)[0] > self.goal:
@@ -181,7 +159,7 @@ class Plan:
             low, y = (low, middle) if cut(middle)[0] <= self.goal else (middle, y)
         count = max(ceil(1.02 * y * period / (2 * pi)), 2)
         y = (count + 1) * 2 * pi / period
-        spacings, bits = self.inside(c, y)
+        spacings, bits, _ = self.inside(c, y)
         return Line(c, period, count, cut(y)[1], bits, spacings), cost(y)
 
     def ends_alone(self, c, y):
@@ -193,27 +171,28 @@ class Plan:
         return float(ends + power + log(-np.expm1(-power) / (2 * pi * y)) - c * self.epsilon)
 
     def inside(self, c, y):
-        """Spacings of outcomes for heights up to y, and bits."""
-        excess = self.cumulant(c) - c * self.epsilon
-        spacings, needs = [], [max(excess - self.goal, 0.0)]
+        """Spacings of outcomes for heights up to y, bits, and how many outcomes."""
+        excess = self.rest(c) + sum(x.times * x.real(c) for x in self.kinds) - c * self.epsilon
+        spacings, many, needs = [], 0.0, [max(excess - self.goal, 0.0)]
         for x in self.kinds:
-            one = np.logaddexp.reduce(x.terms(c)[2])
+            one = x.real(c)
             needs.append(needs[0] + log(4 * x.times * len(self.kinds)) + 3)
-            spacings.append(x.spacing(c, y, needs[-1]))
+            spacing, more = x.spacing(c, y, needs[-1])
+            spacings, many = [*spacings, spacing], many + more
             left = x.power(c) * np.log1p(-x.rate) - one if x.way < 0 else 0.0
             needs[-1] += max(-one, left, 0.0)
         bits = 80 + ceil(1.45 * (max(needs) + max(excess - log(self.delta), 0.0)))
-        return tuple(spacings), bits
+        return tuple(spacings), bits, many
 
-    def best(self):
-        """The cheapest line that was found."""
+    def best(self, parts=PARTS, price=MOST):
+        """The cheapest line that was found, and its cost."""
         saddle = self.saddle()
-        if self.alias(saddle) < log(self.delta) - 0.01:  # Chernoff's bound will do
+        if not self.ends() and self.alias(saddle) < self.enough:  # Chernoff's bound will do
             self.goal = log(self.delta) - 15
-            spacings, bits = self.inside(saddle, 0.0)
-            return Line(saddle, 1.0, 0, 1.0, bits, spacings)
-        found, price, why = None, MOST, Far("no line was found")
-        for part in PARTS:
+            spacings, bits, _ = self.inside(saddle, 0.0)
+            return Line(saddle, 1.0, 0, 1.0, bits, spacings), 0.0
+        found, why = None, Far("no line was found")
+        for part in parts:
             try:
                 line, cost = self.line(part * saddle, price)
             except Far as far:
@@ -225,4 +204,40 @@ class Plan:
                 break
         if found is None:
             raise why
-        return found
+        return found, price
+
+
+def lines(run, epsilon, delta, room):
+    """The lines of a direction: one, or one for each band where sampling is rare."""
+    plan, found, price, why = Plan(run, epsilon, delta, room), None, MOST, None
+    try:
+        line, price = plan.best()
+        found = [line]
+    except Far as far:
+        why = far
+    if run.way > 0 and plan.kinds and epsilon > 0 and price > DEAR:
+        found = bands(plan, price) or found
+    if found is None:
+        raise why
+    return found
+
+
+def bands(plan, price):
+    """Lines for bands of outcomes, where they cost less: from losses far above epsilon down to
+    those of which no number of rounds adds up to it."""
+    ends, above, none = [], [()] * len(plan.kinds), [()] * len(plan.kinds)
+    for loss in plan.epsilon * 8.0 / APART ** np.arange(9):
+        below = [kind.cut(loss, SOFT) for kind in plan.kinds]
+        try:
+            if plan.of(above, below).is_little():
+                continue
+            line, cost = plan.of(above, below).best((PART,), price)
+        except Far:
+            return None
+        ends.append(line._replace(cuts=tuple(below)))
+        above, price = below, price - cost
+        try:
+            return [*ends, plan.of(above, none).best((PART,), min(price, CHEAP))[0]]
+        except Far:
+            continue
+    return None

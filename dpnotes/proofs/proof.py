@@ -33,7 +33,8 @@ class Proof:
 
     ``steps`` says what is run and how often, ``epsilon`` and ``delta`` what is proved: decimals, of
     which no digit is rounded. ``lines`` has for each direction the tilt, the period, how many
-    nodes, the angle of the lift, the bits, and the spacings of outcomes. ``text`` is a file of it.
+    nodes, the angle of the lift, the bits, and the spacings of outcomes; or this for each band of
+    outcomes, with where and how softly it ends. ``text`` is a file of it.
 
     >>> dp.prove(dp.gaussian(4.0), epsilon=1.1, delta=1e-6).steps
     ({'kind': 'gaussian', 'sigma': '4', 'times': 1},)
@@ -114,17 +115,31 @@ def _is_step(step):
 
 
 def _are_lines(lines):
+    """A line for each direction, or a list of them: one for each band."""
     if not isinstance(lines, dict) or set(lines) != {"1", "-1"}:
         return False
-    for line in lines.values():
-        if not isinstance(line, list) or len(line) != 6 or not isinstance(line[5], list):
-            return False
-        c, period, count, angle, bits, spacings = line
-        numbers = all(type(x) is float and 1e-9 < x < 1e12 for x in (c, period, angle, *spacings))
-        whole = type(count) is int and type(bits) is int
-        if not (numbers and whole and 0 <= count <= MOST_NODES and 20 <= bits <= MOST_BITS):
-            return False
-    return True
+    return all(_is_line(x) or _are_bands(x) for x in lines.values())
+
+
+def _are_bands(lines):
+    good = isinstance(lines, list) and 1 < len(lines) <= 12
+    good = good and all(isinstance(x, list) and len(x) == 7 and _is_line(x[:6]) for x in lines)
+    cuts = [line[6] for line in lines] if good else []
+    if not (good and all(isinstance(x, list) and len(x) <= 60 for x in cuts)):
+        return False
+    each = [cut for some in cuts for cut in some]
+    good = all(isinstance(cut, list) and len(cut) == 2 for cut in each)
+    good = good and all(type(x) is float and abs(x) < 1e9 for cut in each for x in cut)
+    return good and all(width > 1e-9 for _, width in each)
+
+
+def _is_line(line):
+    if not isinstance(line, list) or len(line) != 6 or not isinstance(line[5], list):
+        return False
+    c, period, count, angle, bits, spacings = line
+    numbers = all(type(x) is float and 1e-9 < x < 1e12 for x in (c, period, angle, *spacings))
+    whole = type(count) is int and type(bits) is int
+    return numbers and whole and 0 <= count <= MOST_NODES and 20 <= bits <= MOST_BITS
 
 
 def _tools():
@@ -145,8 +160,9 @@ def prove(run: PrivacyLoss, epsilon: NonnegativeNumber, delta: OpenProbabilityNu
     is. Served: Gaussian noise, on all of the data or sampled, of several kinds, Laplace noise, and
     finite laws (named up to 15 digits); without Gaussian noise only if few sums of their losses
     must be listed, and many rounds of Laplace noise take seconds (with room 1e-6 a tenth of that).
-    Few rounds of rare sampling need too long a line. Nothing of the accountant is trusted:
-    ``check`` proves it anew, in ball arithmetic (X-proof, X-proof-atoms). It needs ``pip install
+    Few rounds of rare sampling take seconds; the rarest (a rate of 1e-7, say) are refused, as are
+    sampled Laplace noise and substitution. Nothing of the accountant is trusted: ``check`` proves
+    it anew, in ball arithmetic (X-proof, X-proof-atoms, X-proof-bands). It needs ``pip install
     'dpnotes[proof]'``.
 
     >>> run = dp.subsample(dp.gaussian(4.0), 0.01).compose(10_000)
@@ -163,10 +179,11 @@ def prove(run: PrivacyLoss, epsilon: NonnegativeNumber, delta: OpenProbabilityNu
     for way in (1, -1):
         balls = checker.Run(steps, way)
         if balls.written(checker.arb(repr(epsilon))) is None:
-            line = plan.Plan(balls, epsilon, delta, max(room, 1e-13)).best()
+            found = plan.lines(balls, epsilon, delta, max(room, 1e-13))
         else:
-            line = checker.Line(1.0, 1.0, 0, 1.0, 200, ())
-        lines[str(way)] = [*line[:5], list(line.spacings)]
+            found = [checker.Line(1.0, 1.0, 0, 1.0, 200, ())]
+        told = [[*line[:5], list(line[5]), list(map(list, line[6]))] for line in found]
+        lines[str(way)] = told if len(told) > 1 else told[0][:6]
     proof = Proof(steps, repr(epsilon), repr(delta), lines)
     check(proof)
     return proof
@@ -185,9 +202,10 @@ def check(proof: Proof) -> float:
     proof.validate()
     proved = 0.0
     for way in (1, -1):
-        line = checker.Line(*proof.lines[str(way)])
+        said = proof.lines[str(way)]
+        some = [checker.Line(*line) for line in (said if isinstance(said[0], list) else [said])]
         try:
-            bound = checker.bound(proof.steps, proof.epsilon, way, line)
+            bound = checker.bound(proof.steps, proof.epsilon, way, *some)
         except OverflowError:
             raise refusal(
                 "proof", ..., "one that dpnotes wrote: its numbers are too large"

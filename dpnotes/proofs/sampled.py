@@ -1,7 +1,8 @@
 """A kind of sampled Gaussian step in ball arithmetic: M at the nodes of a line, and how it falls.
 
-Used: jumps-lift, jumps-quadrature, X-lifted-sum. Every number is a ball that surely contains the
-true one; ``surely`` asks for each comparison, and ``least`` takes the best of upper bounds.
+Used: jumps-lift, jumps-quadrature, X-lifted-sum, and for bands X-smooth-weights. Every number is a
+ball that surely contains the true one; ``surely`` asks for each comparison, and ``least`` takes the
+best of upper bounds.
 """
 
 from math import ceil, floor, log1p, sqrt
@@ -28,7 +29,7 @@ ANGLES = [
     3,
     3.1,
 ]
-MANY = 2_000_000  # most outcomes of a window
+MANY, LONG = 2_000_000, 10**9  # most outcomes of a window, and products with the nodes of a line
 
 
 class Unproved(ValueError):
@@ -72,26 +73,55 @@ def sampled_step(sigma, rate, epsilon, way):
 class Sampled:
     """M of one kind of sampled Gaussian step: sums over outcomes x, a spacing apart, of
     phi(x) w^n e^(iy log w), w = 1 - rate + rate e^((x - 1/2)/sigma^2), n = 1 + c (or -c, and -y).
-    """
 
-    def __init__(self, sigma, rate, c, way, spacing, bits):
-        self.s, self.r, self.n, self.way = sigma, rate, c + 1 if way > 0 else -c, way
+    Of a band the outcomes have weights. A cut (t, width) keeps Pr[x + width Z <= t], Z normal.
+    ``above`` is the cut that all rounds pass, ``below`` the one that a round of the band fails; so
+    M of the band has the powers of ``high`` less those of ``low``, and ``part`` is between both."""
+
+    def __init__(self, step, c, way, line, cuts):
+        (self.s, self.r), self.way, self.bits = step, way, line.bits
+        self.n, (spacing, self.above, self.below) = c + 1 if way > 0 else -c, cuts
         self.spacing = arb(spacing)
         surely(self.spacing > 0, "a spacing is positive")
-        s, r, n = float(sigma), float(rate), float(self.n)
-        wide = s * sqrt(1.4 * bits)  # only a guess: all bounds are of the window as it is
-        low = 0.0 if n >= 0 else max(n, -s * s * log1p(-n * r / (s * s * (1 - r))))
-        first, last = floor((low - wide) / spacing), ceil((max(1.0, n) + wide) / spacing)
-        surely(last - first <= MANY, "too many outcomes")
-        outcomes = [self.spacing * i for i in range(first, last + 1)]
-        self.front = self.spacing / (sigma * (2 * arb.pi()).sqrt())
-        self.odd = [rate * self.ratio(x) for x in outcomes]
-        self.w = [1 - rate + v for v in self.odd]
+        self.steep = arb(1)  # X-smooth-weights
+        for cut in filter(None, (self.above, self.below)):
+            surely(way > 0 and arb(cut[1]) > 0, "only the mixture against q has bands")
+            self.steep = 1 + (self.s / arb(cut[1])) ** 2
+        outcomes = self.window(spacing, line)
+        self.front = self.spacing / (self.s * (2 * arb.pi()).sqrt())
+        self.odd = [self.r * self.ratio(x) for x in outcomes]
+        self.w = [1 - self.r + v for v in self.odd]
         self.loss = [w.log() for w in self.w]
-        square = [(x / sigma) ** 2 / 2 for x in outcomes]
+        square = [(x / self.s) ** 2 / 2 for x in outcomes]
         terms = zip(self.loss, square, strict=True)
-        self.base = [self.front * (self.n * loss - half).exp() for loss, half in terms]
-        self.tails = least([self.outside(outcomes[0] - self.spacing, outcomes[-1] + self.spacing)])
+        base = [self.front * (self.n * loss - half).exp() for loss, half in terms]
+        over = [self.kept(self.above, x) for x in outcomes]
+        under = [self.kept(self.below, x) if self.below else arb(0) for x in outcomes]
+        self.high = [b * a for b, a in zip(base, over, strict=True)]
+        self.low = [b * a for b, a in zip(base, under, strict=True)]
+        self.part = [b * (a - o) for b, a, o in zip(base, over, under, strict=True)]
+        ends = self.outside(outcomes[0] - self.spacing, outcomes[-1] + self.spacing)
+        self.beyond, self.tails = ends[1], least([sum(ends)])
+
+    def window(self, spacing, line):
+        """The outcomes of the sums: only a guess, as all bounds are of the window as it is."""
+        s, r, n = float(self.s), float(self.r), float(self.n)
+        wide = sqrt(1.4 * self.bits)
+        low = 0.0 if n >= 0 else max(n, -s * s * log1p(-n * r / (s * s * (1 - r))))
+        high = max(1.0, n) + s * wide
+        if self.above:
+            t, width = self.above
+            narrow = 1 / (1 / s**2 + 1 / width**2)
+            far = sqrt(narrow * (1.4 * self.bits + 1.3 * line.nodes / line.period))
+            high = min(high, narrow * (n / s**2 + t / width**2) + far)
+        self.first, last = floor((low - s * wide) / spacing), ceil(max(high, 1.0) / spacing)
+        few = 10 if self.above or self.below else 1  # of each of several bands
+        surely(few * (last - self.first) <= MANY, "too many outcomes")
+        surely(line.nodes * (last - self.first) <= LONG, "the line is too long")
+        return [self.spacing * i for i in range(self.first, last + 1)]
+
+    def kept(self, cut, x):
+        return beyond((x - arb(cut[0])) / arb(cut[1])) if cut else arb(1)
 
     def ratio(self, x):
         return ((x - arb("0.5")) / self.s**2).exp()
@@ -102,17 +132,28 @@ class Sampled:
         return self.front * (-((x / self.s) ** 2) / 2).exp() + beyond(x / self.s)
 
     def outside(self, low, high):
-        """At least the sum of phi w^n over what is left and right of the window. As w increases
+        """At least the sums of phi w^n over what is left and right of the window. As w increases
         and w e^-u decreases, u = (x - 1/2)/sigma^2: for n > 0, w^n is at most its value at the
         left end, and (w e^-u)^n e^(nu) with the first factor of the right end; phi e^(nu) is
-        e^(n(n-1)/(2 sigma^2)) phi(x - n). For n < 0 w >= 1 - rate serves on the left."""
+        e^(n(n-1)/(2 sigma^2)) phi(x - n). For n < 0 w >= 1 - rate serves on the left. A weight is
+        at most 1, and right of t at most e^(-((x - t)/width)^2/2): if the product falls at the
+        end, it falls from there like a normal density of at most this width, or faster."""
         s, r, n = self.s, self.r, self.n
         if self.way > 0:
-            gain = (n * (n - 1) / (2 * s**2)).exp() * (r + (1 - r) / self.ratio(high)) ** n
-            left = (1 - r + r * self.ratio(low)) ** n
-            return gain * self.half_line(high - n) + left * self.half_line(-low)
+            first = (r + (1 - r) / self.ratio(high)) ** n
+            left = (1 - r + r * self.ratio(low)) ** n * self.half_line(-low)
+            if not self.above:
+                gain = (n * (n - 1) / (2 * s**2)).exp()
+                return left, first * gain * self.half_line(high - n)
+            t, width = map(arb, self.above)
+            falls = (high - n) / s**2 + (high - t) / width**2
+            surely((high >= t) & (falls >= 0), "the window is too narrow")
+            power = n * (high - arb("0.5")) / s**2 - (high / s) ** 2 / 2
+            power -= ((high - t) / width) ** 2 / 2
+            area = 1 + width * (arb.pi() / 2).sqrt() / self.spacing
+            return left, first * self.front * power.exp() * area
         right = (1 - r + r * self.ratio(high)) ** n
-        return right * self.half_line(high) + (1 - r) ** n * self.half_line(-low)
+        return (1 - r) ** n * self.half_line(-low), right * self.half_line(high)
 
     def shrink(self, angle):
         """kappa of jumps-quadrature."""
@@ -120,47 +161,89 @@ class Sampled:
 
     def off(self, angle, kappa, rise):
         gain = 2 * arb.pi() * self.s**2 * angle / self.spacing
-        return 2 * kappa * ((self.s * angle) ** 2 / 2 + rise).exp() / (gain.exp() - 1)
+        return 2 * kappa * (self.lift(angle) + rise).exp() / (gain.exp() - 1)
+
+    def lift(self, angle):
+        return self.steep * (self.s * angle) ** 2 / 2
 
     def measure(self, height):
-        """M(c), and by how much a sum is off up to this height (jumps-quadrature)."""
-        angles = [arb(a) for a in ANGLES]
-        share = least(self.off(a, self.shrink(a), height * a) for a in angles)
+        """M(c), and by how much a sum is off up to this height (jumps-quadrature): by a share of
+        M(c), and a rest."""
+        rough, ways = sum(self.high, arb(0)) + self.tails, []
+        far = self.far() if self.above else ()
+        for a in map(arb, ANGLES):
+            unit = self.off(a, self.shrink(a), arb(0))
+            most = unit * (height * a).exp()
+            ways.append((most, arb(0)))
+            for v, beyond_it in far if a < arb.pi() / 2 else ():
+                phase = (v * a.sin() / (1 - self.r + v * a.cos())).atan()
+                ways.append((unit * (height * phase).exp(), most * beyond_it))
+        sums = [(share * rough + rest, share, rest) for share, rest in ways]
+        best = least(one for one, *_ in sums)
+        share, rest = next(two for one, *two in sums if one.upper() <= best)
         surely(share < 1, "the spacing of outcomes is too large")
-        self.real = least([(sum(self.base, arb(0)) + self.tails) / (1 - share)])
-        self.error = least([self.tails + share * self.real])
+        self.real = least([(rough + rest) / (1 - share)])
+        self.error = least([self.tails + share * self.real + rest])
+
+    def far(self):
+        """Places x, by their v, where a phase is not yet large, and at least the integral of all
+        beyond x: from one outcome to the next phi and the weight fall, and w rises by at most
+        e^(spacing/sigma^2)."""
+        step, found, rest = (self.n * self.spacing / self.s**2).exp(), [], self.beyond
+        every = len(self.high) // 100 + 1
+        for at in range(len(self.high) - 1, max(-self.first, 0), -1):
+            rest += step * self.high[at]
+            if at % every == 0:
+                found.append((self.odd[at], rest))
+        return found
 
     def values(self, h, count):
-        """M at the nodes: all powers of the turns e^(ih log w) by products of small matrices."""
+        """M at the nodes: of ``high``, and of ``low`` where the band ends."""
+        if not self.below:
+            return self.turned(self.high, h, count), None
+        low, part = (self.turned(terms, h, count) for terms in (self.low, self.part))
+        return [a + b for a, b in zip(low, part, strict=True)], low
+
+    def turned(self, terms, h, count):
+        """All powers of the turns e^(ih log w) by products of small matrices; the smallest terms
+        are not turned, but count as an error."""
         many = min(int(sqrt(count)) + 1, 32)
-        total = [acb(0)] * (count + 1)
-        for start in range(0, len(self.base), 128):
-            some = slice(start, start + 128)
-            turns = [acb(0, self.way * h * loss).exp() for loss in self.loss[some]]
-            fine = powers([acb(b) for b in self.base[some]], turns, many)
+        total, rest = [acb(0)] * (count + 1), arb(0)
+        least_term, kept = (self.real * arb(2) ** -self.bits).lower(), []
+        for term, loss in zip(terms, self.loss, strict=True):
+            if abs(term) < least_term:
+                rest += abs(term)
+            else:
+                kept.append((acb(term), acb(0, self.way * h * loss).exp()))
+        for start in range(0, len(kept), 128):
+            some, turns = zip(*kept[start : start + 128], strict=True)
+            fine = powers(some, turns, many)
             leaps = [turn**many for turn in turns]
             coarse = powers([acb(1)] * len(turns), leaps, count // many + 1)
             both = (acb_mat(coarse) * acb_mat(fine).transpose()).entries()
             total = [old + new for old, new in zip(total, both, strict=False)]
-        ball = acb(arb(0, self.error), arb(0, self.error))
-        return [value + ball for value in total]
+        error = least([self.error + rest])
+        return [value + acb(arb(0, error), arb(0, error)) for value in total]
 
     def lifted(self, height, angle):
-        """At least abs(M(c + iy)) for all y from there on (jumps-lift, X-lifted-sum)."""
+        """At least abs(M(c + iy)) for all y from there on (jumps-lift, X-lifted-sum); where the
+        band ends, also at least that of ``part``."""
         surely((angle > 0) & (angle < arb.pi() / 2), "the angle of the lift")
-        turned, total = 4 * (angle / 2).sin() ** 2, arb(0)
-        for base, v, w in zip(self.base, self.odd, self.w, strict=True):
+        turned, factors, spread = 4 * (angle / 2).sin() ** 2, [], []
+        for v, w in zip(self.odd, self.w, strict=True):
             size = (1 - turned * (v / w) * (1 - v / w)) ** (self.n / 2)
             phase = (v * angle.sin() / (1 - self.r + v * angle.cos())).atan()
-            total += base * size * (-height * phase).exp()
-        spread = []
+            factors.append(size * (-height * phase).exp())
         for a in map(arb, ANGLES):
             if a + angle < arb.pi() / 2 or (a <= angle and a + angle < arb.pi()):
                 both = ((angle + a) / 2).cos() * ((angle - a) / 2).cos()
                 kappa = arb(1) if self.way > 0 else both ** (self.n / 2)
                 spread.append(self.off(a, kappa, arb(0)))
-        total += self.shrink(angle) * self.tails + least(spread) * self.real
-        return least([((self.s * angle) ** 2 / 2).exp() * total, self.real])
+        rest, found = self.shrink(angle) * self.tails + least(spread) * self.real, []
+        for terms in (self.high, self.part) if self.below else (self.high,):
+            total = sum((a * b for a, b in zip(terms, factors, strict=True)), rest)
+            found.append(least([self.lift(angle).exp() * total, self.real]))
+        return found
 
 
 def powers(rows, turns, count):

@@ -29,8 +29,6 @@ OTHER_NUMBERS = (  # versions, units, years, powers of ten; a source is cited, c
     r"\b\d+[- ](?:bits?|MB|minutes)\b|\b(?:19|20)\d\d\b|\b10+\b",
     r"\A---\n(?s:.*?)\n---\n|(?m:^.*\{cite.*$|^:\w.*$)|`[^`\n]*`",
 )
-# pages whose numbers may still stand anywhere in their code
-NOT_YET = set("auditing for-instructors".split())
 SIDE = r"\b(?:left|right) (?:panel|column)\b|^On the (?:left|right)\b|\b(?:Left|Right)[:,]"
 
 
@@ -173,8 +171,6 @@ def typed_numbers(page):
     words that `plotting.says` compares with a value, or is given: a cell computes with it. Those
     words stand on the page once. Single digits are free. Proofs and statements derive their own,
     and a line that cites a source quotes it."""
-    if page.name in NOT_YET:
-        return typed_somewhere(page)
     words, code = said(page)
     known = set(re.findall(r"\d+\.\d+|\d+", re.sub(GROUPED, "", code)))
     faults, *parts = untied(words, FENCED.sub("", page.text), code_of(page)[1])
@@ -202,17 +198,6 @@ def untied(words, text, told):
         for name, place in found:
             ends[name][place.start() : place.end()] = "@" * len(place[0])
     return faults, *("".join(part) for part in ends.values())
-
-
-def typed_somewhere(page):
-    """The rule of pages whose numbers are not yet tied to their words."""
-    code, told = (re.sub(GROUPED, "", part) for part in code_of(page))
-    known = set(re.findall(r"\d+\.\d+|\d+", code))
-    known |= {f"{100 * float(n):g}" for n in known if "." in n}
-    text = re.sub(GROUPED, "", BLOCK.sub("", FENCED.sub("", PROOF.sub("", page.text))))
-    for part in OTHER_NUMBERS:
-        text, told = re.sub(part, "", text), re.sub(part, "", told)
-    return [f"{n} is typed" for n in NUMBER.findall(text + told) if known and n not in known]
 
 
 def sides(page):

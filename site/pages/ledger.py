@@ -68,6 +68,11 @@ def finished_claims():
     return [claim for claim in claims() if claim["page"] in chapters()]
 
 
+def is_slip(claim):
+    """Is it not right as it is printed? What the filter of the claims and the errata show."""
+    return claim["printed"] not in ("ok", "exercise")
+
+
 def evidence(file=ROOT / "_build" / "evidence.json"):
     """Claim id -> list of {test, by, instances, slack, error, caught, slips, proved} a test."""
     if not file.exists():
@@ -132,7 +137,7 @@ class ClaimsList(Generated):
             out += ["", f"::::{{container}} claims-chapter chapter-{chapter}"]
             out += ["", f"**{{doc}}`{chapter}`**", ""]
             for claim in claims_of_it:
-                slip = "" if claim["printed"] in ("ok", "exercise") else " slip"
+                slip = " slip" * is_slip(claim)
                 out += [f":::{{container}} claim{slip}"]
                 out += [*_entry(claim, seen.get(claim["id"], [])), ":::", ""]
             out += ["::::", ""]
@@ -147,7 +152,7 @@ def _summary(groups, seen):
         tests = {r["test"]: r for c in of_it for r in seen.get(c["id"], [])}.values()
         row = (
             len(of_it),
-            sum(c["printed"] not in ("ok", "exercise") for c in of_it),
+            sum(map(is_slip, of_it)),
             len(tests),
             sum(any("proved" in r for r in seen.get(c["id"], [])) for c in of_it),
             sum(r.get("instances", 0) for r in tests),
@@ -176,11 +181,10 @@ class Errata(Generated):
 
     def lines(self, seen):
         out = []
-        for claim in finished_claims():
+        for claim in filter(is_slip, finished_claims()):
             slips = [slip for r in seen.get(claim["id"], []) for slip in r.get("slips", [])]
             computed = [text for claim_id, text in slips if claim_id == claim["id"]]
-            if claim["printed"] not in ("ok", "exercise") or "correction" in claim or computed:
-                out += _erratum(claim, computed)
+            out += _erratum(claim, computed)
         return out
 
 

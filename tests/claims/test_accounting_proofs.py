@@ -128,6 +128,104 @@ def test_atoms_are_listed_and_a_line_is_above_the_rest(rng):
     must_fail(check, 1.0, 1.0, 0.0)
 
 
+def weighted(sigma, rate, angle, x, cuts, width):
+    """As `lifted`, with the soft weights of all up to each cut."""
+    log_q, loss, phase = lifted(sigma, rate, angle, x)
+    with np.errstate(divide="ignore"):
+        logs = [log_q + np.log(ndtr((t - x) / width)) for t in cuts]
+    return logs, loss, phase
+
+
+@claim("X-smooth-weights")
+def test_soft_weights(rng):
+    """The lifted integral, the trapezoid sum and that of the lifted integrand, on coarse nodes."""
+
+    def check(steep, far, count=50):
+        for _ in range(count):
+            sigma, rate = rng.uniform(0.5, 2), 10 ** rng.uniform(-3, -0.05)
+            n, y, width = (
+                rng.uniform(0, 8),
+                10 ** rng.uniform(-1, 1.5),
+                rng.uniform(0.1, 0.4) * sigma,
+            )
+            place, psi = rng.uniform(-1, 3) * sigma, np.linspace(0.01, 1.5, 200)
+
+            def total(step, angle, power, place=place, **o):
+                s, r, m, w = (o.get(k) for k in ("sigma", "rate", "n", "width"))
+                x = np.arange(-12 * s, 12 * s + 9, step)
+                (log,), loss, phase = weighted(s, r, angle, x, [place], w)
+                return step * np.exp(log + m * loss + power * (1j * loss if not angle else -phase))
+
+            told = {"sigma": sigma, "rate": rate, "n": n, "width": width}
+            fine, eta = min(0.02 * width, 0.3 / y * sigma**2), width * rng.uniform(0.3, 2)
+            truth, real = total(fine, 0.0, y, **told), total(fine, 0.0, 0.0, **told).real
+            whole = real.sum()
+            lift = (1 + steep * (sigma / width) ** 2) * (sigma * psi) ** 2 / 2
+            for angle, more in zip(psi[::40], lift[::40], strict=True):
+                bound = np.exp(more) * total(fine, angle, y, **told).sum().real
+                at_most(abs(truth.sum()), bound, atol=1e-12 * whole)
+            gain = 2 * np.pi * sigma**2 * psi / eta
+            front = 2 * np.exp(lift - gain) / -np.expm1(-gain)
+            x = np.arange(-12 * sigma, 12 * sigma + 9, fine)
+            some = np.argmin(abs(x - place - rng.uniform(-9, 3) * width))
+            phase = np.array([lifted(sigma, rate, a, x[some])[2] for a in psi])
+            rise = np.exp(y * phase) * whole + far * np.exp(y * psi) * real[some:].sum()
+            error = abs(total(eta, 0.0, y, **told).sum() - truth.sum())
+            at_most(error, (front * rise).min(), atol=1e-12 * whole)
+            theta = rng.uniform(0.02, 0.8)
+            error = total(eta, theta, y, **told).sum() - total(fine, theta, y, **told).sum()
+            both = front[psi + theta <= np.pi / 2].min()
+            at_most(abs(error), both * whole, atol=1e-12 * whole)
+
+    check(1.0, 1.0)
+    must_fail(check, 0.5, 1.0)
+    must_fail(check, 1.0, 0.0)
+
+
+@claim("X-proof-bands")
+def test_bands_add_up_to_more_than_delta(rng):
+    """Two to four rounds in two or three bands, on lines of all kinds, by the accountant."""
+
+    def check(share, last, cut, count=30):
+        for _ in range(count):
+            sigma, rate, k = (
+                rng.uniform(0.6, 1.5),
+                10 ** rng.uniform(-1.5, -0.3),
+                rng.integers(2, 5),
+            )
+            run = dp.subsample(dp.gaussian(sigma), rate).compose(int(k))
+            epsilon, width = rng.uniform(0.1, 2), 0.3 * sigma
+            places = [60.0, *np.sort(rng.uniform(0, 4, rng.integers(1, 3)))[::-1] + 0.5, -60.0]
+            x, dx = np.linspace(-10 * sigma, 12 * sigma + 12, 1201, retstep=True)
+
+            def parts(z, angle, height, x=x, dx=dx, p=places, s=sigma, r=rate, w=width):
+                logs, loss, phase = weighted(s, r, angle, x, p, w)
+                log = np.exp(logs - height * phase)
+                return log @ (dx * np.exp(np.multiply.outer(1 + z, loss))).T
+
+            bound = 0.0
+            for i in range(len(places) - 1):
+                c, period, nodes = rng.uniform(1, 4), rng.uniform(8, 16), int(rng.integers(5, 200))
+                h = 2 * np.pi / period
+                z, top, angle = c + 1j * h * np.arange(nodes + 1), h * (nodes + 1), 0.3
+                a = parts(z, 0.0, 0.0)
+                terms = (a[i] ** k - a[i + 1] ** k) * np.exp(-epsilon * z) / (z * (z + 1))
+                terms *= np.where(np.arange(nodes + 1), 2, 1)
+                a, lift = parts(c, 0.0, 0.0), parts(c, angle, top)
+                rise = np.exp((1 + (sigma / width) ** 2) * (sigma * angle) ** 2 / 2)
+                most = min(rise * lift[i], a[i])
+                rest = k * most ** (k - 1) * min(rise * (lift[i] - lift[i + 1]), a[i])
+                line = terms.sum().real / period
+                line += cut * rest * np.exp(-c * epsilon) / (np.pi * h * nodes)
+                bound += line * (last if i == len(places) - 2 else share)
+            at_most(run.delta_interval(epsilon)[0], bound, atol=1e-9)
+
+    check(1.0, 1.0, 1.0)
+    must_fail(check, 0.9, 1.0, 1.0)
+    must_fail(check, 1.0, 0.9, 1.0)
+    must_fail(check, 1.0, 1.0, 0.0)
+
+
 def test_the_page_proves_what_it_says():
     """The files of the page: nine nodes, and a changed epsilon is refused."""
     run = dp.subsample(dp.gaussian(4.0), 0.01).compose(10_000)

@@ -18,6 +18,12 @@ LIGHTER = [
     ("from statsmodels.datasets import randhie\n", ""),
     ('randhie.load_pandas().data["mdvis"].to_numpy().astype(int)', "np.repeat(np.arange(78), 9)"),
 ]
+# and calls one at a time a tenth as often, within bands as safe (by the same two inequalities)
+LIGHTER += [
+    ("range(1000)", "range(100)"), ("< 0.09", "< 0.27"), ("range(99, ", "range(9, "),
+    ("[:100]", "[:10]"), ("range(400)", "range(40)"), ("< 0.15", "< 0.43"),
+    ("range(49, ", "range(9, "), ("[:50]", "[:10]"),
+]  # fmt: skip
 PLOT = ("fig, ax = plt.subplots()\n", "plt.show()\n")
 
 

@@ -122,7 +122,7 @@ answers({
     "1a": ("def smallest_epsilon(p, q:\n  return", "should define `smallest_epsilon` stopped with SyntaxError"),
     "1b": (RR + "    return object()", "type object can't be handed in"),
     "1c": (EST + "    raise ValueError('<script>alert(1)</script>')", "ValueError"),
-    "3a": ("worst_errors = 5", "your result could not be used"),
+    "3a": ("worst_errors = 5", "the union bound is"),
     "3b": (MEAN + "    return None", "."),
 }, 6, name="odd answers")  # fmt: skip
 answers({

@@ -45,6 +45,21 @@ def complaints(results, expected):
             yield f"{student}: {found} points, not {points}, {result['flags']}, not {flags}"
 
 
+def test_a_wrong_mark_and_a_missing_flag_are_complaints():
+    expected = {"A": (20, ()), "B": (0, ("too large",))}
+    right = {"A": {"scores": {"1a": 20}, "flags": []}, "B": {"scores": {}, "flags": ["too large"]}}
+    assert list(complaints(right, expected)) == []
+    for student, change in (
+        ("A", {"scores": {"1a": 19}}),
+        ("A", {"scores": {"1a": 20, "1b": 1}}),
+        ("B", {"flags": []}),
+    ):
+        wrong = {**right, student: {**right[student], **change}}
+        assert len(list(complaints(wrong, expected))) == 1
+    assert len(list(complaints({**right, "C": right["A"]}, expected))) == 1
+    assert len(list(complaints({"A": right["A"]}, expected))) == 1
+
+
 def test_every_mark_is_right_twice(master, light, tmp_path):
     folder = tmp_path / "in"
     folder.mkdir()

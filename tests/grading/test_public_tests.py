@@ -70,8 +70,9 @@ for source in {cells!r}:
     print("-- cell --")
     shell.run_cell(source)
 """
-TEST = """rng = np.random.default_rng(1)
-assert np.isclose(f(1.0, rng=rng), 2.0), "f doubles"
+TEST = """given = lambda value: value
+rng = np.random.default_rng(1)
+assert np.isclose(given(f(1.0, rng=rng)), 2.0), "f doubles"
 seen = np.array([len(part) for part in [f(3.0)]])
 assert abs(seen.mean() - 30) < 1, f"the mean of {10 + 2} parts is 30; yours: {seen.mean():.2f}"
 """
@@ -79,7 +80,7 @@ assert abs(seen.mean() - 30) < 1, f"the mean of {10 + 2} parts is 30; yours: {se
 
 def in_jupyter(*cells):
     """What each cell shows, after that of the public tests."""
-    every = [masters.helper(words.Words()).source, "import numpy as np", *cells]
+    every = [masters.helper(words.Words(), {"f"}).source, "import numpy as np", *cells]
     program = NOTEBOOK.format(cells=every)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0 and not done.stderr, done.stderr

@@ -5,6 +5,7 @@ import pytest
 from mpmath import mp
 
 import dpnotes as dp
+from dpnotes import numerics
 from evidence import at_most, equal, holds
 
 
@@ -92,3 +93,18 @@ def test_one_sampled_step():
         at_most(high - low, 1e-9 * high + 1e-14 / sigma**2)
     steep = dp.subsample(dp.gaussian(0.11494581468161137), 1.8777533357847481e-10)
     equal(steep.epsilon(3.324928619230803e-12), 32.8545963350919, rtol=1e-13)
+
+
+@mp.workdps(50)
+def test_the_scaled_error_function():
+    """erfcx to 4 EPS, the error of a function in the accountant's error model: by mpmath, where its
+    two parts meet (x = 2 pi), at 0 and far out."""
+    rng = np.random.default_rng(5)
+    meets = 2 * np.pi * (1 + np.array([-1, 0, 1]) * 2.0**-52)
+    x = np.concatenate(
+        [[0.0, 1e-300], meets, rng.uniform(0, 9, 300), 10 ** rng.uniform(-9, 1.9, 100)]
+    )
+    exact = [mp.exp(mp.mpf(y) ** 2) * mp.erfc(mp.mpf(y)) for y in x.tolist()]
+    off = [abs(mp.mpf(y) / z - 1) for y, z in zip(numerics.erfcx(x).tolist(), exact, strict=True)]
+    assert max(off) <= 4 * 2.0**-52
+    assert numerics.erfcx(np.array([1e10]))[0] == pytest.approx(1e-10 / np.pi**0.5, rel=1e-15)

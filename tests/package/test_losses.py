@@ -115,12 +115,21 @@ def test_only_losses_add_up():
 def test_a_law_of_a_mechanism_that_does_not_sum_to_one_is_refused(monkeypatch):
     from dpnotes.accountant import losses
 
-    def forgotten(loss, log_p, *rest, **more):  # the most likely loss counts half
-        return finite_step(loss, log_p - np.log(2) * (log_p == log_p.max()), *rest, **more)
+    def short(make):
+        def forgotten(loss, log_p, *rest, **more):  # the most likely loss counts half
+            less = np.log(2) * (np.array(log_p) == max(log_p))
+            return make(loss, np.array(log_p) - less, *rest, **more)
 
-    finite_step = losses.finite_step
-    monkeypatch.setattr(losses, "finite_step", forgotten)
-    for made in (lambda: dp.discrete_gaussian(2.0), lambda: dp.finite([0.3, 0.7], [0.6, 0.4])):
+        return forgotten
+
+    for name in ("Finite", "finite_step"):
+        monkeypatch.setattr(losses, name, short(getattr(losses, name)))
+    for made in (
+        lambda: dp.discrete_gaussian(2.0),
+        lambda: dp.finite([0.3, 0.7], [0.6, 0.4]),
+        lambda: dp.discrete_laplace(2.0, 3),
+        lambda: dp.randomized_response(1.0),
+    ):
         with pytest.raises(ValueError, match="probabilities of [pq] must sum to 1"):
             made()
 

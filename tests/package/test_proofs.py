@@ -20,6 +20,7 @@ SERVED = {
     "several kinds": dp.gaussian(8.0).compose(10)
     + dp.subsample(dp.gaussian(2.0), 0.01).compose(100)
     + dp.subsample(dp.gaussian(1.0), 0.1).compose(5),
+    "few rounds of rare sampling": dp.subsample(dp.gaussian(0.7), 2.5e-4).compose(10),
     "Gaussian": dp.gaussian(4.0).compose(3),
     "beside Laplace noise": dp.gaussian(8.0).compose(10) + dp.laplace(20.0).compose(2),
     "beside coins": dp.gaussian(8.0) + dp.randomized_response(0.1).compose(20),
@@ -79,28 +80,35 @@ def test_random_runs_and_random_lines(seed):
         with pytest.raises(ValueError, match="this line proves"):
             dp.check(replace(proof, epsilon=repr(low * (1 - 1e-6))))
         for way in ("1", "-1"):  # Chernoff's bound is no measure of others
-            for _ in range(5 if proof.lines[way][2] else 0):
-                line = mischosen(proof.lines[way], rng)
+            for _ in range(5 if some_lines(proof, way)[0].nodes else 0):
+                lines = [mischosen(line, rng) for line in some_lines(proof, way)]
                 try:
-                    bound = checker.bound(proof.steps, proof.epsilon, int(way), line)
+                    bound = checker.bound(proof.steps, proof.epsilon, int(way), *lines)
                 except ValueError:
                     continue
                 holds(bound >= best(proof, way) * (1 - 1e-6), "nothing false is proved")
     assert found >= 1
 
 
+def some_lines(proof, way):
+    """That of a direction, or those of its bands."""
+    said = proof.lines[way]
+    return [checker.Line(*x) for x in (said if isinstance(said[0], list) else [said])]
+
+
 def mischosen(line, rng):
-    c, period, count, angle, bits, spacings = line
+    c, period, count, angle, bits, spacings, cuts = line
     c, period, angle, spacing = (
         float(x * np.exp(rng.normal())) for x in (c, period, angle, spacings[0] if spacings else 1)
     )
     count = int(rng.integers(0, min(2 * count + 2, 200)))
-    return checker.Line(c, period, count, min(angle, 1.5), bits, (max(spacing, 0.05),))
+    cuts = [(place + 0.1 * rng.normal(), width) for place, width in cuts]
+    return checker.Line(c, period, count, min(angle, 1.5), bits, (max(spacing, 0.01),), cuts)
 
 
 def best(proof, way):
     """The least that is known to hold in this direction, which was proved by its own line."""
-    return checker.bound(proof.steps, proof.epsilon, int(way), checker.Line(*proof.lines[way]))
+    return checker.bound(proof.steps, proof.epsilon, int(way), *some_lines(proof, way))
 
 
 def test_both_directions_are_asked():
@@ -161,6 +169,9 @@ CHANGES = {
     "rate above 1": lambda said: said["steps"][0].update(rate="1.5"),
     "one direction": lambda said: said["lines"].pop("-1"),
     "a long line": lambda said: said["lines"]["1"].__setitem__(2, 10**12),
+    "a long line of many outcomes": lambda said: said["lines"]["1"].__setitem__(
+        slice(2, 6), [10**6, 0.1, 90, [3e-4]]
+    ),
     "no tilt": lambda said: said["lines"]["1"].__setitem__(0, -1.0),
     "no spacing": lambda said: said["lines"]["1"].__setitem__(5, []),
     "delta 1": lambda said: said.update(delta="1"),
@@ -208,6 +219,47 @@ def test_a_file_that_was_changed_is_refused(name):
         dp.check(dp.Proof.read(json.dumps(said)))
 
 
+BANDS = {  # changes of the lines of bands
+    "one less": lambda lines: lines.pop(0),
+    "no rest": lambda lines: lines.pop(),
+    "another order": lambda lines: lines.reverse(),
+    "a rest that ends": lambda lines: lines[-1].__setitem__(6, lines[0][6]),
+    "another softness": lambda lines: lines[1][6][0].__setitem__(1, 0.05),
+    "none": lambda lines: lines[0][6][0].__setitem__(1, 0.0),
+    "a cut that rises": lambda lines: lines[1][6][0].__setitem__(0, 50.0),
+    "a cut of another kind": lambda lines: lines[0][6].append([1.0, 0.1]),
+    "a cut of no kind": lambda lines: lines[0][6].__setitem__(0, []),
+    "no number": lambda lines: lines[0][6][0].__setitem__(0, "1"),
+    "no softness at all": lambda lines: [x[6][0].__setitem__(1, 1e-200) for x in lines[:-1]],
+    "a line without end": lambda lines: lines[0].__setitem__(slice(1, 3), [1e4, 700_000]),
+    "few nodes": lambda lines: lines[1].__setitem__(2, 20),
+    "few outcomes": lambda lines: lines[1][5].__setitem__(0, 0.02),
+}
+
+
+@pytest.fixture(scope="module")
+def banded():
+    run = SERVED["few rounds of rare sampling"]
+    return json.loads(dp.prove(run, run.epsilon(1e-6) * 1.01, 1e-6).text())
+
+
+@pytest.mark.parametrize("name", BANDS)
+def test_bands_that_were_changed_are_refused(name, banded):
+    said = json.loads(json.dumps(banded))
+    BANDS[name](said["lines"]["1"])
+    with pytest.raises(ValueError):
+        dp.check(dp.Proof.read(json.dumps(said)))
+
+
+def test_a_file_of_bands(banded):
+    """It is checked as it was written; the other direction has none."""
+    assert len(banded["lines"]["1"]) > 3
+    assert dp.check(dp.Proof.read(json.dumps(banded))) < 1e-6
+    lines = some_lines(dp.Proof.read(json.dumps(banded)), "1")
+    with pytest.raises(ValueError, match="only the mixture against q has bands"):
+        checker.bound(banded["steps"], "0.001", -1, *lines)
+
+
 def test_a_file_that_says_one_thing_twice_is_refused():
     text = dp.prove(dp.gaussian(4.0), epsilon=1.1, delta=1e-6).text()
     assert dp.check(dp.Proof.read(text)) < 1e-6
@@ -222,7 +274,7 @@ def test_a_file_that_says_one_thing_twice_is_refused():
         (dp.subsample(dp.laplace(2.0), 0.1), "Laplace"),
         (dp.discrete_gaussian(2.0), "Finite"),
         (dp.laplace(2.0).compose(10**6), "too many sums"),
-        (dp.subsample(dp.gaussian(0.69), 2.4e-4).compose(10), "rare sampling"),
+        (dp.subsample(dp.gaussian(0.5), 1e-7).compose(3), "rare sampling"),
     ],
 )
 def test_what_is_not_served_is_refused_by_name(run, word):

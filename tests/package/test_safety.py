@@ -83,6 +83,19 @@ def test_random_runs(seed):
         obeys(some_run(rng), delta, np.sort(10 ** rng.uniform(-3, 1, 3)), 1 + 2.0 ** np.arange(7))
 
 
+def test_either_direction_may_be_the_worse_one():
+    """With p and q exchanged the same question asks both directions in the other order: the answers
+    agree, alone and among others, though a question alone asks the second where the first was."""
+    rng = np.random.default_rng(21)
+    for _ in range(20):
+        p, q, delta = *rng.dirichlet(np.ones(4), size=2), 10 ** rng.uniform(-12, -2)
+        for answer, x in (("epsilon_interval", delta), ("delta_interval", rng.uniform(0.1, 4))):
+            runs = [dp.finite(*pair).compose(3) + dp.gaussian(1.5) for pair in ((p, q), (q, p))]
+            ends = [getattr(run, answer)(asked) for run in runs for asked in (x, [x, 0.9 * x])]
+            low, high = np.transpose([np.reshape(pair, (2, -1))[:, 0] for pair in ends])
+            at_most(low.max(), high.min(), rtol=1e-14)
+
+
 def test_lower_ends_below_the_smallest_numbers():
     """What underflows is nothing for a lower end."""
     low, high = dp.discrete_gaussian(2.0).epsilon_interval([1e-306, 0.0])

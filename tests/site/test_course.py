@@ -11,8 +11,10 @@ from lxml import html
 from test_site import violations
 
 import course
+from assignments.grader.sandbox import Limits
 from carry import slides, volume
 from carry.volume import has_class, text_of
+from dpnotes import plotting
 from machine import ROOT, SITE, new_tab
 from pages.moved import moved
 from surroundings import files_of
@@ -21,7 +23,7 @@ TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 NUMBERED = [file for part in TOC["parts"] if part.get("numbered") for file in files_of(part)]
 BUILT = [name for name in NUMBERED if (SITE / f"{name}.html").exists()]
 LONGEST = 90  # minutes of a first reading
-SHOWN = 75  # minutes of a date of 90; the rest is for exercises and questions
+LEAST, SHOWN = 30, 75  # minutes of a date of 90; the rest is for exercises and questions
 every_chapter = pytest.mark.parametrize("name", BUILT)
 
 
@@ -133,6 +135,22 @@ def test_you_need_names_every_earlier_page_that_a_page_uses():
             assert not (used & earlier) - known, (name, title)
 
 
+def test_a_need_that_is_left_out_is_found(monkeypatch):
+    def without(name):
+        left_out = name == "chapters/auditing"
+        return re.sub(
+            r"(\*\*You need\*\*).*?\n\n",
+            r"\1 none.\n\n" if left_out else r"\g<0>",
+            text(name),
+            flags=re.S,
+        )
+
+    text = source
+    monkeypatch.setitem(globals(), "source", without)
+    with pytest.raises(AssertionError, match="auditing"):
+        test_you_need_names_every_earlier_page_that_a_page_uses()
+
+
 def test_no_date_asks_for_an_exercise_before_what_it_refers_to():
     home, shown = homes(), set()
     for number, date in enumerate(course.plan(), 1):
@@ -146,6 +164,14 @@ def test_no_date_asks_for_an_exercise_before_what_it_refers_to():
                     title, _, body = exercise.split("```{solution}")[0].partition("\n")
                     asked = {home.get(label) for label in references(body)}
                     assert wanted not in title or not asked & later, (number, title)
+
+
+def test_an_exercise_before_its_proof_is_found(monkeypatch):
+    dates = [{**date, "class": list(date["class"])} for date in course.plan()]
+    dates[22]["class"].append("A row that counts for nothing")  # proved on date 24
+    monkeypatch.setattr(course, "plan", lambda: dates)
+    with pytest.raises(AssertionError, match="A row that counts for nothing"):
+        test_no_date_asks_for_an_exercise_before_what_it_refers_to()
 
 
 def test_the_map_shows_every_chapter_with_its_minutes_and_needs():
@@ -197,7 +223,49 @@ def test_what_a_date_shows_leaves_time_for_its_exercises(number):
             sections = pickle.loads(stored.read_bytes()).findall(nodes.section)
             times = {course.title_of(one): course.minutes(one)[0] for one in sections}
             told += sum(times[title] for title in wanted)
-    assert told <= SHOWN, told
+    assert LEAST <= told <= SHOWN or not told, told
+
+
+def tied(text, numbers):
+    """Each of these words stands in the text once, and its number agrees with the value."""
+    assert [words for words in numbers if text.count(words) != 1] == []
+    plotting.says(numbers)
+
+
+def test_the_numbers_for_instructors_are_those_of_the_plan_and_the_grader():
+    text, most = source("chapters/for-instructors"), Limits()
+    taken = [
+        int(n)
+        for n in re.search(r"take the dates ([\d, and]+)\.", text)[1].split(" and ")[0].split(",")
+    ]
+    rows = re.findall(r"^\| \*[a-z]+\* \| date (\d+) \| date (\d+) \|$", text, re.M)
+    sheets = re.findall(
+        r"^\| \[.*?\| (\d+) \| (\d+) \| ([\d.]+)(?: to ([\d.]+))? \|",
+        source("chapters/assignments"),
+        re.M,
+    )
+    hours = [(float(low) + float(high or low)) / 2 for _, _, low, high in sheets]
+    numbers = {
+        "A course of 24 dates": len(course.plan()),
+        "twelve dates: take": len(taken) + 1,
+        "Four sheets are used": len(rows),
+        "The ten assignments": len(sheets),
+        "each of the ten sheets": len(sheets),
+        "about three hours of work": sum(hours) / len(hours),
+        "A date has 90 minutes": LONGEST,
+        "between half an hour and 75 minutes": (LEAST / 60, SHOWN),
+        "`laplace` and 30 points": int(sheets[0][0]) + int(sheets[0][1]),
+        "20 seconds for reading, 30 for a cell": (most.read_seconds, most.cell_seconds),
+        "240 in all; by the clock it may be three times": (most.total_seconds, most.patience),
+        "up to seventeen minutes": most.wall_seconds() / 60,
+    }
+    tied(text, numbers)
+    assert {int(date) for row in rows for date in row} <= {*taken, 21}
+    for words, value in numbers.items():
+        with pytest.raises(ValueError, match="numbers must hold"):
+            plotting.says(
+                {words: tuple(1.5 * v for v in value) if isinstance(value, tuple) else 1.5 * value}
+            )
 
 
 def test_a_date_has_a_deck_of_its_sections_and_exercises_only():

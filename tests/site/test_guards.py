@@ -178,9 +178,9 @@ def book(tmp_path_factory):
 
 
 def build_page(book, text):
-    """Build the book with this page; returns the finished process."""
+    """Build the book with this page, but not the Python of its cells; returns the process."""
     (book / "chapters" / "intro.md").write_text(text)
-    command = [sys.executable, "site/build.py"]
+    command = [sys.executable, "site/build.py", "--without-python"]
     return subprocess.run(command, cwd=book, capture_output=True, text=True, timeout=900)
 
 
@@ -224,3 +224,16 @@ def test_a_save_is_shown_and_what_must_be_mended_is_said(book, author):
     assert next(said).startswith("  Mend the cell that begins with `1 / 0`")
     text = urllib.request.urlopen(address).read().decode()
     assert "Another page" in text and 'fetch("/shown/chapters/intro.html")' in text
+
+
+def test_two_do_not_build_into_one_folder(book):
+    out = book / "both"
+    (book / "chapters" / "intro.md").write_text(FAILING)
+    for program in (["build.py"], ["author.py", "intro", "--port", "0"]):
+        with ready.owner_of(out):
+            command = [sys.executable, f"site/{program[0]}", *program[1:], "--out", out]
+            done = subprocess.run(command, cwd=book, capture_output=True, text=True, timeout=900)
+        assert done.returncode == 1 and "Another build writes into" in done.stderr
+    assert list(out.iterdir()) == [out / ".lock"]
+    with pytest.raises(SystemExit), ready.owner_of(out), ready.owner_of(out):
+        pass

@@ -76,7 +76,11 @@ def test_a_solution_that_a_page_carries_is_found(master, tmp_path):
 
 
 def cells(*more):
-    helper = {"id": masters.HELPER, "kind": "given", "source": masters.helper(words.Words()).source}
+    helper = {
+        "id": masters.HELPER,
+        "kind": "given",
+        "source": masters.helper(words.Words(), {"f"}).source,
+    }
     given = {"id": "cell-1", "kind": "given", "source": "import math\n"}
     test = {"id": "test-1a", "kind": "test", "source": "assert f(2) == 4, 'f squares'\nseen = f(2)"}
     return [helper, given, *({"kind": "code", **cell} for cell in more), test]

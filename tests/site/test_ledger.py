@@ -121,11 +121,13 @@ def unseen(claim, records):
     if not any(r.get("caught") for r in records):
         yield "no test plants a mistake: give `claim` wrong=[...], or use must_fail"
     texts = [t for r in records for c, t in r.get("slips", []) if c == claim["id"]]
-    if claim["printed"] not in ("ok", "exercise"):
+    if ledger.is_slip(claim):
         if not texts and "uncomputed" not in claim:
             yield "what is printed is not computed: call slip, or say `uncomputed`"
         if "correction" not in claim:
             yield "the ledger does not say what is right: add `correction`"
+    elif texts or "correction" in claim:
+        yield "a slip that the errata do not show: say in `printed` what it is"
     if claim["printed"] in SLIPS and not texts:
         yield "a slip without a computed counterexample: call slip"
 
@@ -142,6 +144,7 @@ def test_a_claim_whose_test_plants_no_mistake_is_found():
     assert list(unseen(claim, [record])) == []
     assert "no test plants a mistake" in next(unseen(claim, [{"instances": 3}]))
     assert "no test checked an instance" in next(unseen(claim, [{"caught": 1}]))
+    assert "do not show" in next(unseen({**claim, "correction": "so"}, [record]))
     wrong = {"id": "T-9", "printed": "wrong", "correction": "so"}
     assert len(list(unseen(wrong, [record]))) == 2
     assert list(unseen(wrong, [{**record, "slips": [["T-9", "0.3 > 0.2"]]}])) == []

@@ -71,8 +71,8 @@ FROM_THREADS = [
     ("sampling without replacement instead of Poisson sampling", "in-practice subsampling"),
     ("dataloader with fixed batch size", "in-practice"),
     ("problems with shuffle", "in-practice"),
-    ("mean without explicit bounds", "pure-dp"),
-    ("DP computing of variance", "pure-dp"),
+    ("mean without explicit bounds", "table-of-people"),
+    ("DP computing of variance", "table-of-people"),
     ("difference between ε-differential privacy and (ε,δ)-differential privacy", "approximate-dp"),
     ("why delta negligible in the number of rows", "approximate-dp"),
     ("local vs central differential privacy", "pure-dp"),
@@ -85,7 +85,7 @@ FROM_THREADS = [
     ("add noise directly to each record", "pure-dp"),
     (
         "computing sensitivity according to max contributions",
-        "pure-dp in-practice stopping selection erm",
+        "table-of-people pure-dp in-practice stopping",
     ),
 ]
 SHARE = 0.95  # of all questions
