@@ -2,7 +2,7 @@
 
     python -m tests.edits chapters/gaussian 20 1      twenty changes drawn with seed 1
 
-All cells of the built page run once, in the order and the way of the page's Python (shell.py). At
+All cells of the built page run once, in the order and the way of the page's Python (site/run). At
 each number that was drawn a copy of the process goes on with another number in its place. Prints
 JSON: what the unchanged cells show, and for each change what became of the cells below.
 """
@@ -23,11 +23,11 @@ import surroundings  # noqa: E402
 
 surroundings.enter()  # before NumPy is loaded
 
-from machine import SITE, module_at  # noqa: E402
+from machine import SITE, page_shell  # noqa: E402
 
 LIMIT = 120  # seconds of processor time for the cells below one change
 MEMORY = 4 * 2**30  # bytes of address space
-shell = module_at("site/run/shell.py")
+shell = page_shell()
 
 
 def cells_of(page):
@@ -85,30 +85,29 @@ def name_of(cell):
 
 
 def below(cells, place, source):
-    """Run the cells from `place` on, that one with another source: how each of them ended."""
-    ended = []
+    """Run the cells from `place` on, that one with another source: how each of them ends."""
     for cell in cells[place:]:
         done = run(cell, source if cell is cells[place] else cell["source"])
         error = done["error"] or {}
-        ended.append([name_of(cell), error.get("name"), error.get("traceback")])
-    return ended
+        yield [name_of(cell), error.get("name"), error.get("traceback")]
 
 
 def apart(work):
-    """What `work` returns in a copy of this process, or None if it took too long."""
+    """What `work` yields in a copy of this process, until that has taken too long."""
     here, there = os.pipe()
     child = os.fork()
     if not child:
         resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT))
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         with os.fdopen(there, "w", encoding="utf-8") as pipe:
-            json.dump(work(), pipe)
+            for one in work():
+                print(json.dumps(one), file=pipe, flush=True)
         os._exit(0)
     os.close(there)
     with os.fdopen(here, encoding="utf-8") as pipe:
-        told = pipe.read()
+        *told, _cut = pipe.read().split("\n")
     os.waitpid(child, 0)
-    return json.loads(told) if told else None
+    return [json.loads(line) for line in told]
 
 
 def report(page, count, seed):

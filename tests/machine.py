@@ -5,6 +5,7 @@ import http.server
 import importlib.util
 import json
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -43,6 +44,13 @@ def module_at(path):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def page_shell():
+    """The module that runs cells in the page, in this process."""
+    for name in ("reading", "standins"):
+        sys.modules[f"page_{name}"] = module_at(f"site/run/{name}.py")
+    return module_at("site/run/shell.py")
 
 
 @pytest.fixture(scope="session")

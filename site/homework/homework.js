@@ -1,14 +1,11 @@
-// An assignment done in the page: answers are written, checked, kept, loaded and handed in from
-// here.
-
+// An assignment done in the page: answers are written, checked, kept, loaded and handed in.
 import { offer, set } from "../_run/editor.js";
-import { available, call, reasonOf, run, Stopped, start, stop } from "../_run/python.js";
+import { available, reasonOf, Stopped, stop } from "../_run/python.js";
 import { mark, Store } from "./keep.js";
 import { assemble, isAnswer, partsOf, readFile, save, tidy } from "./notebook.js";
 import { outdate, preview } from "./preview.js";
+import { evaluate } from "./tests.js";
 import { answerBox, ask, button, frame, nameOf, showResult, titleOf } from "./view.js";
-
-const LIMIT = 30; // seconds that a check may take
 
 const source = document.getElementById("homework");
 const notebook = JSON.parse(source.textContent);
@@ -23,7 +20,6 @@ let bar,
 
 const textOf = (part) => store.data.answers[part.id] ?? part.source;
 const isAnswered = (part) => part.id in store.data.answers;
-const goalOf = (part) => (part.kind === "code" ? `test-${part.id}` : part.id);
 
 /** Keep an answer; what equals the stub, or an empty text, is no answer. */
 function setAnswer(part, text) {
@@ -109,52 +105,7 @@ function reset(part) {
   keep();
 }
 
-// ---- Python ----
-
-const checker = () =>
-  fetch(new URL("check.py", import.meta.url)).then((answer) => {
-    if (!answer.ok) throw new Error("the part of this page that runs tests could not be loaded");
-    return answer.text();
-  });
-
-/** The modules that cells import: their packages are loaded before the clock runs. */
-const modulesOf = (cells) => [
-  ...new Set(
-    cells.flatMap((cell) =>
-      [...cell.source.matchAll(/^\s*(?:from|import)\s+([\w.]+)/gm)].map((found) => found[1]),
-    ),
-  ),
-];
-
-/** Start Python if need be, and run the cells up to the tests of an answer. */
-async function evaluate(part, onProgress) {
-  const cells = parts
-    .filter((other) => other.kind !== "words")
-    .map((other) => ({ id: other.id, kind: other.kind, source: textOf(other) }));
-  const packages = modulesOf(cells);
-  const warming = `import page_shell\npage_shell.warm(${JSON.stringify(packages)})`;
-  await start(onProgress, { modules: packages });
-  const loaded = await run(`${await checker()}\n${warming}`, { packages, onProgress });
-  if (!loaded.ok) throw new Error(loaded.error?.message ?? "Python did not start");
-  onProgress("Running the tests");
-  let late = false;
-  const clock = setTimeout(() => {
-    late = true;
-    stop();
-  }, LIMIT * 1000);
-  try {
-    return await call("check", [cells, goalOf(part)]);
-  } catch (error) {
-    if (!late) throw error;
-    return {
-      ok: false,
-      message: `stopped after ${LIMIT} seconds: is there a loop that does not end?`,
-      needs: [part.id],
-    };
-  } finally {
-    clearTimeout(clock);
-  }
-}
+// ---- checks ----
 
 /** Check one answer and show what comes out; false if there was no result. */
 async function check(part) {
@@ -165,7 +116,10 @@ async function check(part) {
   const seen = Object.fromEntries(answers.map((other) => [other.id, mark(textOf(other))]));
   let trouble = null; // what has nothing to do with the answer: stopped, Python did not come
   try {
-    const found = await evaluate(part, (text) => showResult(box, part, "busy", `${text} …`));
+    const cells = parts
+      .filter((other) => other.kind !== "words")
+      .map((other) => ({ id: other.id, kind: other.kind, source: textOf(other) }));
+    const found = await evaluate(part, cells, (text) => showResult(box, part, "busy", `${text} …`));
     const needs = Object.fromEntries(found.needs.map((id) => [id, seen[id]]));
     store.data.results[part.id] = { ...found, needs, at: Date.now() };
   } catch (error) {
@@ -310,8 +264,6 @@ async function takeOver(found, notes, from) {
 
 // ---- start ----
 
-const dateOf = ({ at }) => (at ? `, last on ${new Date(at).toLocaleDateString()}` : "");
-
 function begin() {
   bar = frame({ checkAll, download, save: saveFile, load });
   for (const part of answers) {
@@ -334,8 +286,9 @@ function begin() {
   document.addEventListener("visibilitychange", () => waiting && keep());
   const older = Object.keys(store.data.answers).length ? null : store.older();
   if (older) {
+    const last = older.at ? `, last on ${new Date(older.at).toLocaleDateString()}` : "";
     bar.tell(
-      `You have written answers to an earlier version of this assignment${dateOf(older)}.`,
+      `You have written answers to an earlier version of this assignment${last}.`,
       button("Take them over", () =>
         takeOver(older.answers, ["Check them again."], "the earlier version"),
       ),

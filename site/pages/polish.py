@@ -48,6 +48,10 @@ if (/[?&]q=[^&]/.test(location.search))
   document.querySelector("#search-results p").textContent = "Searching …";
 </script>
 """
+FONTS = {
+    "KaTeX_Main-Regular": "katex-html",
+    "KaTeX_Math-Italic": "mathnormal",
+}  # and a word of who has it
 START = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>Start</title>
 <link rel="icon" href="_static/icon.svg">
@@ -166,6 +170,18 @@ def load_runner(page):
         page.head.extend([sheet, script])
 
 
+def load_fonts_early(page, formulas):
+    """Those of the formulas that show: lines would break anew when they come after the text."""
+    shown = [one for one in page.select(".math") if not one.find_parent("details")]
+    text = "".join(formulas[int(n)] for one in shown for n in re.findall("\ue000(\\d+)", str(one)))
+    root = page.html.get("data-content_root", "./")
+    for name, word in FONTS.items():
+        if word in text:
+            place = f"{root}_static/katex/fonts/{name}.woff2"
+            kind = {"rel": "preload", "as": "font", "type": "font/woff2", "crossorigin": ""}
+            page.head.link.insert_before(page.new_tag("link", href=place, attrs=kind))
+
+
 STEPS = (
     drop_unwanted_assets,
     drop_print_contents,
@@ -196,6 +212,7 @@ def polish_page(path):
     page = BeautifulSoup(ASIDE.sub(set_aside, path.read_text(encoding="utf-8")), "html.parser")
     for step in STEPS:
         step(page)
+    load_fonts_early(page, aside)
     html = re.sub("\ue000([0-9]+)\ue001", lambda match: aside[int(match[1])], str(page))
     path.write_text(html, encoding="utf-8")
     icons = page.select('[class*="fa-"]')

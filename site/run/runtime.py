@@ -224,7 +224,7 @@ def install(site, lock, root=ROOT):
     target = site / "_run"
     for old in ("pyodide", "__pycache__"):
         shutil.rmtree(target / old, ignore_errors=True)
-    copy_scripts(root / "site" / "run", target, "shell.py")
+    copy_scripts(root / "site" / "run", target, "reading.py", "standins.py", "shell.py")
     facts = install_python(target / "pyodide", lock, root) if lock else {}
     if lock:
         (target / "NOTICE.txt").write_text(NOTICE, encoding="utf-8")

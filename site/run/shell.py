@@ -1,9 +1,5 @@
-"""The page's Python: one namespace, cells run as in a notebook, results as text, HTML or SVG.
+"""The page's Python: one namespace, cells run as in a notebook, results as text, HTML or SVG."""
 
-What a notebook has and a page has not is said in one sentence (`HINTS`).
-"""
-
-import ast
 import builtins
 import contextlib
 import importlib
@@ -15,29 +11,18 @@ import pprint
 import re
 import sys
 import time
-import traceback
-import types
+
+from page_reading import assigned, failure, imported, split  # noqa: F401 (the worker asks)
+from page_standins import HTML, install, no_input, sleep
 
 WIDTH = 79
 LONGEST = 100_000  # characters of text
 CUT = "\n[the output is longer, and cut here]\n"
 LARGEST = 3_000_000  # characters of tables and figures: more, and the browser stands still
 TOO_LARGE = "[this {kind} is too large for the page: {size:,} characters; show a part of it]\n"
-MATPLOTLIB = re.compile(r"(?m)^%matplotlib\b.*$")  # figures are shown anyway
 CELL = re.compile(r"<cell \d+>")  # of the page; other code comes from the page itself
 MOST_CELLS = 20_000  # of a table that is shown as it is
 PAUSE = 0.05  # seconds
-STEP = 0.02  # seconds of sleep between two looks whether to stop
-HINTS = {
-    "magic": "lines with %, ! or ? are for Jupyter; this page runs plain Python: help(f) says what"
-    " f is, and the page can be downloaded as a notebook",
-    "input": "this page cannot ask for input: write the value into the code",
-    "module": "Python in this page has numpy, scipy, matplotlib, pandas, scikit-learn, tqdm and"
-    " dpnotes; for others download the page as a notebook",
-    "memory": "Python in this page has run out of memory: use smaller arrays",
-    "network": "Python in this page has no network: use the data of its packages, or download the"
-    " page as a notebook",
-}
 namespace = {}
 _outputs = []
 _held, _told = [], [0.0]  # text that the page has not been told yet; when it was told last
@@ -178,69 +163,10 @@ def glue(name, value, display=True):
         namespace["display"](value)
 
 
-def split(code, name):
-    """Compiled statements, and the compiled last expression unless a `;` follows it."""
-    tree = ast.parse(MATPLOTLIB.sub("", code), name)
-    last, flags = None, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    if tree.body and isinstance(tree.body[-1], ast.Expr) and not ends_with_semicolon(code):
-        last = compile(ast.Expression(tree.body.pop().value), name, "eval", flags)
-    return compile(tree, name, "exec", flags), last
-
-
 async def value_of(code):
     """Run compiled code in the namespace; one that says `await` is waited for."""
     made = eval(code, namespace)
     return await made if code.co_flags & inspect.CO_COROUTINE else made
-
-
-def ends_with_semicolon(code):
-    """Does the last line end in `;`, which asks for no output?"""
-    return re.sub(r"#[^\n'\"]*$", "", code.rstrip()).rstrip().endswith(";")
-
-
-def failure(error):
-    """What went wrong, for the reader: the lines of cells and of `dpnotes`, not ours."""
-    lines = traceback.TracebackException.from_exception(error)
-    cut(lines)
-    place = [frame.lineno for frame in lines.stack if is_cell(frame.filename)]
-    line = place[-1] if place else getattr(error, "lineno", None)
-    try:
-        message = "; ".join(filter(None, [str(error), hint(error)]))
-    except Exception:
-        message = "(its own text cannot be made)"
-    return {
-        "name": type(error).__name__,
-        "message": message,
-        "line": line,
-        "traceback": "".join(lines.format()).replace("\n\n", "\n"),
-    }
-
-
-def hint(error):
-    """What this page can do instead, or nothing."""
-    if isinstance(error, SyntaxError):
-        line = (error.text or "").strip()
-        return HINTS["magic"] if line.startswith(("%", "!", "?")) or line.endswith("?") else ""
-    if isinstance(error, ModuleNotFoundError | MemoryError):
-        return HINTS["memory" if isinstance(error, MemoryError) else "module"]
-    kinds = {kind.__name__ for kind in type(error).__mro__}
-    away = kinds & {"URLError", "gaierror", "ConnectionError"} or "TLS not" in str(error)
-    return HINTS["network"] if away else ""
-
-
-def is_cell(name):
-    """Cells have names in angle brackets."""
-    return name in linecache.cache and name.startswith("<")
-
-
-def cut(lines):
-    """Drop what lies above the cell, and what is ours below it; of causes too."""
-    while lines:
-        frames = [frame for frame in lines.stack if frame.filename != __file__]
-        while frames and not is_cell(frames[0].filename):
-            frames.pop(0)
-        lines.stack[:] = frames
-        lines = lines.__cause__ or lines.__context__
 
 
 async def run(code, name, tell=None):
@@ -269,28 +195,6 @@ async def run(code, name, tell=None):
     if CELL.match(name):
         drop_old(name, code, before, failed=error is not None)
     return json.dumps({"ok": error is None, "outputs": _outputs, "error": error})
-
-
-def assigned(code):
-    """The variables that this code sets outside of functions; of what is not Python, none."""
-    try:
-        todo, found = list(ast.parse(code).body), set()
-    except SyntaxError:
-        return set()
-    while todo:
-        node = todo.pop()
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-        elif isinstance(node, ast.alias):
-            found.add((node.asname or node.name).split(".")[0])
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.add(node.name)
-            continue
-        elif isinstance(node, ast.comprehension):
-            todo += [node.iter, *node.ifs]  # its variable is its own
-            continue
-        todo += ast.iter_child_nodes(node)
-    return found
 
 
 def drop_old(name, code, before, failed):
@@ -322,21 +226,6 @@ def warm(names):
     for name in names:
         with contextlib.suppress(Exception):
             importlib.import_module(name)
-
-
-def imported(code):
-    """Dotted names that the code imports, so that their packages can be loaded first."""
-    try:
-        tree = ast.parse(MATPLOTLIB.sub("", code))
-    except SyntaxError:
-        return "[]"
-    names = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return json.dumps(sorted(names))
 
 
 def plain(value):
@@ -382,38 +271,6 @@ def call(name, arguments):
         return json.dumps({"ok": False, "error": failure(raised)})
 
 
-class HTML:
-    """What `IPython.display.HTML` is for: markup, shown as it is."""
-
-    def __init__(self, data):
-        self.data = data
-
-    def _repr_html_(self):
-        return self.data
-
-
-def no_input(prompt=""):
-    """In place of `input`."""
-    raise RuntimeError(HINTS["input"])
-
-
-def sleep(seconds, _sleep=time.sleep):
-    """`time.sleep`, which can be stopped."""
-    end = time.monotonic() + seconds
-    while (left := end - time.monotonic()) > STEP:
-        interruptible()
-        _sleep(STEP)
-    _sleep(max(left, 0) if seconds >= 0 else seconds)
-
-
-def interruptible():
-    """Look now whether to stop; elsewhere Python looks every few steps."""
-    with contextlib.suppress(ImportError):
-        from pyodide_js import checkInterrupt
-
-        checkInterrupt()
-
-
 def signature(name):
     """How a function is called, and the first line of what it says of itself."""
     function = find(name)
@@ -422,12 +279,6 @@ def signature(name):
     parts = [part.replace(**bare) for part in full.parameters.values()]
     shown = full.replace(parameters=parts, return_annotation=inspect.Signature.empty)
     return " – ".join([f"{name}{shown}", *(inspect.getdoc(function) or "").splitlines()[:1]])
-
-
-def install(name, **content):
-    """A module of this name, without its library."""
-    sys.modules[name] = types.ModuleType(name)
-    vars(sys.modules[name]).update(content)
 
 
 def begin():

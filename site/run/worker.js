@@ -4,6 +4,7 @@ import { loadPyodide } from "./pyodide/pyodide.mjs";
 
 const HOME = new URL("./", import.meta.url);
 const CORE = ["pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json"];
+const OWN = ["reading.py", "standins.py", "shell.py"]; // called page_reading and so on there
 const loaded = new Set();
 let facts, python, shell;
 let id = 0; // of the request that is being answered
@@ -151,7 +152,9 @@ async function start({ modules }) {
   loaded.clear(); // a start may have been cut short before
   facts = await (await plainFetch(new URL("runtime.json", HOME))).json();
   const base = new URL("pyodide/", HOME).href;
-  const source = plainFetch(new URL("shell.py", HOME)).then((answer) => answer.text());
+  const sources = Promise.all(
+    OWN.map((name) => plainFetch(new URL(name, HOME)).then((answer) => answer.text())),
+  );
   const packages = packagesOf([...facts.always, ...modules]);
   announce(packages, CORE);
   python = await loadPyodide({
@@ -165,7 +168,8 @@ async function start({ modules }) {
   note(packages, true);
   say("progress", { text: "Starting", fraction: 1 });
   python.FS.mkdirTree("/page");
-  python.FS.writeFile("/page/page_shell.py", await source);
+  for (const [n, text] of (await sources).entries())
+    python.FS.writeFile(`/page/page_${OWN[n]}`, text);
   python.runPython(
     "import sys; sys.path.insert(0, '/page'); import dpnotes, page_shell; page_shell.begin()",
   );

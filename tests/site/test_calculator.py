@@ -17,12 +17,12 @@ from test_site import SOME_LOOKS, Watched, lighten, look, sticking_out, violatio
 from calculator import USUAL, known_answer, query_of
 from dpnotes import calculator
 from dpnotes.calculator import command_line
-from machine import FOR_PYTHON, ROOT, module_at, need_python_in_pages
+from machine import FOR_PYTHON, ROOT, need_python_in_pages, page_shell
 from typed_numbers import COMMAS, NO_NUMBERS, TYPED
 
 with pytest.MonkeyPatch.context() as patch:  # its `myst_nb` is for the page only
     patch.setitem(sys.modules, "myst_nb", None)
-    shell = module_at("site/run/shell.py")
+    shell = page_shell()
 
 PAGE = "chapters/calculator.html"
 

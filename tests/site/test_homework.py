@@ -227,11 +227,9 @@ def python(browser, address):
     """A tab with the page's own Python and no hurry; skipped where the site has none."""
     need_python_in_pages()
     with Watched(browser, address, viewport=NARROW, color_scheme="dark") as desk:
-        script = (
-            (SITE / "_homework" / "homework.js").read_text().replace("LIMIT = 30", "LIMIT = 3000")
-        )
+        script = (SITE / "_homework" / "tests.js").read_text().replace("LIMIT = 30", "LIMIT = 3000")
         patient = {"body": script, "content_type": "text/javascript"}
-        desk.context.route("**/_homework/homework.js", lambda route: route.fulfill(**patient))
+        desk.context.route("**/_homework/tests.js", lambda route: route.fulfill(**patient))
         yield desk
 
 
@@ -525,9 +523,9 @@ def test_python_that_does_not_come_is_not_the_answers_fault(desk, away, hint):
 
 
 def test_a_check_ends_by_itself(desk):
-    script = (SITE / "_homework" / "homework.js").read_text().replace("LIMIT = 30", "LIMIT = 0.01")
+    script = (SITE / "_homework" / "tests.js").read_text().replace("LIMIT = 30", "LIMIT = 0.01")
     quick = {"body": script, "content_type": "text/javascript"}
-    desk.context.route("**/_homework/homework.js", lambda route: route.fulfill(**quick))
+    desk.context.route("**/_homework/tests.js", lambda route: route.fulfill(**quick))
     tab = begin(desk)
     box(tab, "1a").fill(LOOP)
     press(tab, "Check 1a")

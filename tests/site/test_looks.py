@@ -60,12 +60,23 @@ def test_text_of_twice_the_size_fits_a_phone(large, page):
     assert large.open(page, NARROW).evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_the_bar_of_a_sheet_covers_the_code_that_it_lies_on(tab):
+def test_the_bars_of_a_sheet_cover_the_code_that_they_lie_on(tab):
     page = tab.open("chapters/assignments/laplace.html", WIDE)
     ends = """(all) => Math.max(...all.map((one) => one.getBoundingClientRect().right))"""
     page.locator(".hw-bar").wait_for()
-    bar, code = (page.eval_on_selector_all(each, ends) for each in (".hw-bar", ".cell_input"))
-    assert code > 1000 and bar >= code
+    parts = (".hw-bar", ".bd-header-article", ".cell_input")
+    bar, header, code = (page.eval_on_selector_all(each, ends) for each in parts)
+    assert code > 1000 and min(bar, header) >= code
+
+
+def test_no_line_of_an_example_ends_with_its_prompt(tab):
+    page = tab.open("chapters/api.html", NARROW)
+    tops = """(all) => all.map((one) => [one, one.nextSibling].map((part) => {
+      const range = document.createRange();
+      range.selectNode(part);
+      return range.getClientRects()[0].top;
+    })).filter(([prompt, code]) => code > prompt + 5).length"""
+    assert page.eval_on_selector_all(".gp", tops) == 0
 
 
 def test_breakpoints_count_in_the_readers_text_size():
@@ -91,6 +102,15 @@ def test_code_of_a_hundred_characters_is_not_broken(tab):
     )
     assert heights[0] == heights[1] < heights[2]
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_fonts_of_formulas_are_asked_for_before_any_style_has_come(browser, address):
+    """Where they came after the text its lines broke anew: on a slow line half a page moved."""
+    with Watched(browser, address) as slow:
+        slow.context.route("**/*.css*", lambda route: None)  # never answered
+        fonts = [f"**/KaTeX_{name}.woff2" for name in ("Main-Regular", "Math-Italic")]
+        with slow.tab.expect_request(fonts[0]), slow.tab.expect_request(fonts[1]):
+            slow.tab.goto(f"{address}/chapters/stopping.html", wait_until="commit")
 
 
 def test_no_part_of_a_page_is_laid_out_as_a_whole_with_each_change(tab):
