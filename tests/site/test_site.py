@@ -150,7 +150,7 @@ def thin(tab):
     others become text. Of rows, claims and descriptions keep those that show something new.
 
     They are most of what `lighten` leaves, and what axe does takes its time for each element. A
-    kind is a look (colours, weight, size) in a place (the elements around).
+    kind is a look (colours, weight, size) in a place (the elements around), with its attributes.
     """
     tab.evaluate(
         """() => {
@@ -160,7 +160,7 @@ def thin(tab):
           const around = element.parentElement;
           const kind = [element.tagName, element.className, color, backgroundColor, opacity,
             fontWeight, fontSize, around.tagName, around.className,
-            block && block.tagName + block.className,
+            ...element.getAttributeNames(), block && block.tagName + block.className,
             !!element.closest("details, .admonition")].join();
           return seen.size === seen.add(kind).size;
         };
@@ -170,7 +170,8 @@ def thin(tab):
         all("dl.py, .claim, tbody tr").forEach((block) => {
           const before = known.size;
           [block, ...block.querySelectorAll("*")].forEach((one) => known.add([one.tagName,
-            one.className, one.style.cssText, one.parentElement.className].join()));
+            one.className, one.style.cssText, one.parentElement.className,
+            !one.textContent.trim(), ...one.getAttributeNames()].join()));
           if (known.size === before) block.remove();
         });
         all(".copybtn, .run-bar").filter((one) => again(one, one.parentElement.parentElement))
