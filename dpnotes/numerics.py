@@ -66,7 +66,7 @@ def expm1_complex(w):
 
 
 def erfcx(x):
-    """exp(x^2) (1 - erf(x)) for x >= 0, to 2 EPS: the trapezoid rule for a multiple of the integral
+    """exp(x^2) (1 - erf(x)) for x >= 0, to 3 EPS: the trapezoid rule for a multiple of the integral
     of exp(-t^2) / (t^2 + x^2), at the midpoints of steps of 1/2, and what the pole at t = ix adds
     (Matta and Reichel 1971). All terms are positive, and the aliases are exp(-4 pi^2). SciPy would
     be imported for it."""

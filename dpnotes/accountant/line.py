@@ -241,8 +241,11 @@ def beside(one, tilts, epsilon):
     if plain and one.count > 1 and log(one.rivals[0].max()) <= tilts.cap:
         rivals = tilts.rivals(one.rivals[0, 1:])[2]
         yield least_bounds(epsilon, *rivals)[0]
+        if _work(tilts.parts, one.c, one.h, one.count) > WORK:
+            return
         height = one.h * (one.count - 1)
         log_cut = sum(k * f.falls(one.c)(height) for f, k in tilts.parts) - log(pi * height)
+        log_cut += tilts.allowance(log_cut)
         place = one.c, one.period, one.count, one.unit
         (log_tail,), _, (error,) = Line(tilts, tilts.parts, *place, rivals, log_cut).sums(epsilon)
         yield log_tail + np.log1p(error)

@@ -133,7 +133,7 @@ class PrivacyLoss:
 
     def _worse(self, answer, queries):
         """(low, high) of the worse direction, each of the shape of the queries. The second
-        direction is asked only where Chernoff's bound allows it to be worse."""
+        direction is asked only where no bound shows that it is not the worse one."""
         flat, (first, *others) = np.minimum(queries.ravel(), MOST), map(copy, self._directions)
         with np.errstate(all="ignore"):  # infinities and underflow are intended
             ends = getattr(first, answer)(flat)

@@ -45,7 +45,8 @@ def certain_ends(tail, targets, epsilon, slope, error, side):
     """Points certainly before the roots of the first targets, and beyond those of the second; 0 or
     inf where none is found."""
     way = np.array([[-1.0], [1.0]])
-    least = 1.1 * error / np.maximum(slope, 1e-300) + 8 * EPS * np.abs(epsilon) + 1e-300
+    least = np.minimum(1.1 * error / np.maximum(slope, 1e-300), 1 + np.abs(epsilon))
+    least += 8 * EPS * np.abs(epsilon) + 1e-300
     pad = np.where(epsilon > 0, least, 0.0) * np.ones((2, 1))
     for _ in range(60):
         end = epsilon + way * pad
