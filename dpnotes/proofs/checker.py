@@ -168,7 +168,7 @@ def bound(steps, epsilon, way, *lines):
     if written is not None:
         return least([written + run.infinite])
     surely(sum(line.nodes * line.bits for line in lines) <= LONGEST, "the line is too long")
-    none = ((),) * len(run.sampled)
+    none: tuple = ((),) * len(run.sampled)
     total, above = run.infinite, none
     for line in lines:
         below = line.cuts or none

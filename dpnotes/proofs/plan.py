@@ -173,7 +173,8 @@ class Plan:
     def inside(self, c, y):
         """Spacings of outcomes for heights up to y, bits, and how many outcomes."""
         excess = self.rest(c) + sum(x.times * x.real(c) for x in self.kinds) - c * self.epsilon
-        spacings, many, needs = [], 0.0, [max(excess - self.goal, 0.0)]
+        spacings: list[float] = []
+        many, needs = 0.0, [max(excess - self.goal, 0.0)]
         for x in self.kinds:
             one = x.real(c)
             needs.append(needs[0] + log(4 * x.times * len(self.kinds)) + 3)
@@ -209,7 +210,8 @@ class Plan:
 
 def lines(run, epsilon, delta, room):
     """The lines of a direction: one, or one for each band where sampling is rare."""
-    plan, found, price, why = Plan(run, epsilon, delta, room), None, MOST, None
+    plan, found, price = Plan(run, epsilon, delta, room), None, MOST
+    why = Far("no line was found")
     try:
         line, price = plan.best()
         found = [line]
