@@ -169,7 +169,7 @@ def bound(steps, epsilon, way, *lines):
         return least([written + run.infinite])
     surely(sum(line.nodes * line.bits for line in lines) <= LONGEST, "the line is too long")
     none: tuple = ((),) * len(run.sampled)
-    total, above = run.infinite, none
+    bands, above = [], none
     for line in lines:
         below = line.cuts or none
         surely(len(below) == len(line.spacings) == len(none), "the line is of other kinds of steps")
@@ -177,9 +177,10 @@ def bound(steps, epsilon, way, *lines):
         for one, other in zip(above, below, strict=True):
             nested = one[1] == other[1] and one[0] > other[0] if one and other else True
             surely(nested, "each cut is as soft as the one before, and lower")
-        total, above = total + band(steps, epsilon, way, line, above, below), below
+        bands.append((line, above, below))
+        above = below
     surely(above == none, "the last band has no end")
-    return least([total])
+    return least([run.infinite + sum(band(steps, epsilon, way, *one) for one in bands)])
 
 
 def band(steps, epsilon, way, line, above, below):

@@ -54,8 +54,9 @@ class Kind:
 
     def cut(self, loss, soft):
         """Where the loss is so large, and how soft it is, in units of sigma^2."""
-        s = self.sigma
-        return float(0.5 + s**2 * np.log1p(np.expm1(loss) / self.rate)), float(soft * s**2)
+        s, r = self.sigma, self.rate
+        ratio = loss + np.log((r - (1 - r) * np.expm1(-loss)) / r)  # log(1 + (e^loss - 1) / r)
+        return float(0.5 + s**2 * ratio), float(soft * s**2)
 
     @property
     def steep(self):

@@ -116,7 +116,8 @@ class Sampled:
             high = min(high, narrow * (n / s**2 + t / width**2) + far)
         self.first, last = floor((low - s * wide) / spacing), ceil(max(high, 1.0) / spacing)
         few = 10 if self.above or self.below else 1  # of each of several bands
-        surely(few * (last - self.first) <= MANY, "too many outcomes")
+        many = few * (last - self.first)
+        surely(many <= MANY and many * self.bits <= 400 * MANY, "too many outcomes")
         surely(line.nodes * (last - self.first) <= LONG, "the line is too long")
         return [self.spacing * i for i in range(self.first, last + 1)]
 
