@@ -6,7 +6,6 @@ import re
 import threading
 import time
 
-import pytest
 from visits import FIRST, WithWorker, bar, press, settled, type_code, works
 
 from machine import FOR_PYTHON, LOOP, SITE, Quiet, need_python_in_pages
@@ -72,16 +71,18 @@ def test_python_that_does_not_hear_is_left_once_and_the_next_can_be_ended(browse
         assert workers() == 1, "and those before it were ended"
 
 
-@pytest.mark.parametrize(
-    ("before", "why"), [("1", "broke down"), ("raise MemoryError", "ran out of memory")]
-)
-def test_a_python_that_broke_is_replaced(first, python, before, why):
-    """What its side answers is no JSON: as after a session that ran out of memory."""
-    works(first, before)
-    code = "import page_shell; page_shell.json.dumps = lambda *more: chr(0)"
-    said = first.evaluate("(code) => python.run(code).catch((error) => error.message)", code)
-    assert why in said and ("JSON" in said) == (before == "1")
-    assert first.evaluate("python.state()") == "off" and works(first, "1 + 1")
+def test_a_python_that_broke_is_replaced(browser, server):
+    """What its side answers is no JSON: as after a session that ran out of memory. In its own visit:
+    that of others may have run short of memory before."""
+    with WithWorker(browser, server.address) as other:
+        tab = other.open(FIRST)
+        tab.evaluate("import('../_run/python.js').then((python) => { window.python = python })")
+        for before, why in (("1", "broke down"), ("raise MemoryError", "ran out of memory")):
+            works(tab, before)
+            code = "import page_shell; page_shell.json.dumps = lambda *more: chr(0)"
+            said = tab.evaluate("(code) => python.run(code).catch((error) => error.message)", code)
+            assert why in said and ("JSON" in said) == (before == "1")
+            assert tab.evaluate("python.state()") == "off" and works(tab, "1 + 1")
 
 
 def visit(reader, page):
