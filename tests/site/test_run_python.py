@@ -72,7 +72,7 @@ def test_python_that_does_not_hear_is_left_once_and_the_next_can_be_ended(browse
 
 
 def test_a_python_that_broke_is_replaced(browser, server):
-    """What its side answers is no JSON: as after a session that ran out of memory. In its own visit:
+    """What its side answers is no JSON: as after a session without memory. In its own visit:
     that of others may have run short of memory before."""
     with WithWorker(browser, server.address) as other:
         tab = other.open(FIRST)
