@@ -205,10 +205,15 @@ def fall(parts, c, variance, log_room, most):
     falls = [(k, step.falls(c)) for step, k in parts]
 
     def bound(n):
-        return sum(k * f(float(heights[n])) for k, f in falls) - log(pi * heights[n])
+        return _log_cut(falls, float(heights[n]))
 
     n = bisect_left(range(last + 1), True, key=lambda n: bound(n) <= log_room)
     return (float(heights[n]), bound(n)) if n <= last else (None, None)
+
+
+def _log_cut(falls, height):
+    """log of what lies beyond the height, over M(c) e^(-ce): 1/(pi Y) of what M has fallen to."""
+    return sum(k * f(height) for k, f in falls) - log(pi * height)
 
 
 def line(tilts, start, nodes, pinched):
@@ -243,8 +248,8 @@ def beside(one, tilts, epsilon):
         yield least_bounds(epsilon, *rivals)[0]
         if _work(tilts.parts, one.c, one.h, one.count) > WORK:
             return
-        height = one.h * (one.count - 1)
-        log_cut = sum(k * f.falls(one.c)(height) for f, k in tilts.parts) - log(pi * height)
+        falls = [(k, step.falls(one.c)) for step, k in tilts.parts]
+        log_cut = _log_cut(falls, one.h * (one.count - 1))
         log_cut += tilts.allowance(log_cut)
         place = one.c, one.period, one.count, one.unit
         (log_tail,), _, (error,) = Line(tilts, tilts.parts, *place, rivals, log_cut).sums(epsilon)
