@@ -24,7 +24,7 @@ def explain_failed_test(error, source, space, calls):
     if not isinstance(error, AssertionError):
         said = wanted(error, source, space)
         said = said or f"your result could not be used ({type(error).__name__}: {error})"
-    return "\n".join([said, *(call_text(*call) for call in calls)])
+    return "\n".join([said, *(Told.call_text(*call) for call in calls)])
 
 
 def wanted(error, source, space):
@@ -34,13 +34,6 @@ def wanted(error, source, space):
     lines = [frame.lineno for frame in frames if frame.filename.startswith(TESTS)]
     ours = any(Path(frame.filename).parent == HERE for frame in frames[2:])
     return PublicTests.wanted(source, lines[0], space) if lines and not ours else ""
-
-
-def call_text(name, args, kwargs, value):
-    """The last call of a student's function in a test, and what it returned."""
-    words = [brief(a) for a in args] + [f"{k}={brief(v)}" for k, v in kwargs.items()]
-    hint = " Did you forget `return`?" if value is None else ""
-    return f"The last call was {name}({', '.join(words)}); it returned {brief(value)}.{hint}"
 
 
 def brief(value):
@@ -53,3 +46,9 @@ def brief(value):
         return neutral(repr(value.item() if isinstance(value, np.generic) else value))[:120]
     except Exception:  # a number with too many digits, a list that is too deep
         return "something that can't be shown"
+
+
+class Told(PublicTests):
+    """The sentence of the notebooks, with values as the grader may show them."""
+
+    brief = staticmethod(brief)
