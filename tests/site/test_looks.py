@@ -38,6 +38,13 @@ def test_the_readers_text_size_counts(tab, large):
     assert twice == [2 * size for size in usual] and usual[0] == 17
 
 
+def test_a_figure_grows_with_the_readers_text(tab, large):
+    """Else the letters in it are a third of those beside it."""
+    width = "document.querySelector('.dpn-slider figure svg').getBoundingClientRect().width"
+    usual, twice = (one.open(SOME[0]).evaluate(width) for one in (tab, large))
+    assert twice > 1.6 * usual > 0
+
+
 @pytest.mark.parametrize("page", SOME)
 def test_text_of_twice_the_size_lies_under_nothing(large, page):
     """The columns beside it leave, as on a small screen."""
@@ -125,7 +132,7 @@ def test_icons_of_the_header_are_of_one_size(tab, size):
     icons = page.locator(".article-header-buttons .btn:visible :is(i, svg):visible")
     sizes = icons.evaluate_all("(all) => all.map((icon) => getComputedStyle(icon).fontSize)")
     assert len(sizes) >= 3 and len(set(sizes)) == 1
-    named = page.locator(".article-header-buttons .btn:visible").evaluate_all(
+    named = page.locator(".header-article-items .btn:visible").evaluate_all(
         "(all) => all.map((one) => getComputedStyle(one, '::after').content !== 'none')"
     )
     assert set(named) == {size == NARROW}, "all have a caption on a phone, or none"
@@ -135,6 +142,8 @@ def test_tables_have_numbers_to_the_right_and_links_as_elsewhere(tab):
     page = tab.open("chapters/claims.html")
     of = "(cell) => [getComputedStyle(cell).textAlign, getComputedStyle(cell).color]"
     assert page.locator("td.text-right").first.evaluate(of)[0] == "right"
+    frame = page.locator(".bd-article table").first.evaluate("(it) => getComputedStyle(it).border")
+    assert frame.startswith("0px")
     inside = page.locator(".bd-article table td a").first.evaluate(of)[1]
     assert inside == page.locator(".bd-article p a").first.evaluate(of)[1]
 
@@ -152,6 +161,15 @@ def test_a_question_is_no_louder_than_a_theorem(tab):
     page = tab.open("chapters/calculator.html")
     title = page.locator("details.question > summary").first
     assert int(title.evaluate("(title) => getComputedStyle(title).fontWeight")) <= 400
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_the_title_of_a_tip_is_no_louder_than_that_of_a_theorem(tab, mode):
+    page = tab.open("chapters/for-instructors.html")
+    page.evaluate("(mode) => (document.documentElement.dataset.theme = mode)", mode)
+    title = page.locator(".admonition.tip > .admonition-title")
+    behind = title.evaluate("(title) => getComputedStyle(title).backgroundColor")
+    assert behind == "rgba(0, 0, 0, 0)"
 
 
 @pytest.mark.parametrize("page", ["chapters/calculator.html", "chapters/claims.html"])
