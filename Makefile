@@ -54,6 +54,7 @@ help:
 	@echo "  make thorough     every check there is"
 	@echo "  make bench        time and accuracy beside other libraries (installs them under .bench)"
 	@echo "  make attack       random mechanisms against tests/oracles (N=1000 SEED=... to repeat)"
+	@echo "                    random runs by the laws (PROPERTIES=10000), proofs (PROOFS=1000 SEED=0)"
 	@echo "  make mutants      do the tests notice small changes? (ROOM=chapters/composition N=40)"
 	@echo "  make pins         choose the versions again (FLAGS=--upgrade: the newest)"
 	@echo "  make newest       does all this still work with today's releases? (a report)"
@@ -125,7 +126,13 @@ bench: $(BUILT)
 	$(BIN)/python bench/proofs.py
 
 attack: $(INSTALLED)
+ifdef PROPERTIES
+	$(BIN)/python -m tests.attack properties $(or $(SEED),0) $(PROPERTIES)
+else ifdef PROOFS
+	$(BIN)/python -m tests.attack proofs $(or $(SEED),0) $(PROOFS)
+else
 	SEED=$(or $(SEED),$(shell date +%s)) ATTACK=$(or $(N),1000) $(PYTEST) -q tests/package/test_oracles.py -k "draw or cases"
+endif
 
 .PHONY: mutants
 mutants: $(INSTALLED)

@@ -71,6 +71,11 @@ def obeys(run, delta, epsilon, alpha):
     at_most(high, np.clip(proved, 0, MOST).min(axis=1), rtol=1e-12, atol=1e-13)
 
 
+def one_run(rng):
+    delta = np.sort(10 ** rng.uniform(-16, -1, 3))[::-1]
+    obeys(some_run(rng), delta, np.sort(10 ** rng.uniform(-3, 1, 3)), 1 + 2.0 ** np.arange(7))
+
+
 SEEDS = [*range(16), *(pytest.param(n, marks=pytest.mark.thorough) for n in range(16, 800))]
 
 
@@ -79,8 +84,7 @@ def test_random_runs(seed):
     """Ten for each seed: 160 in the usual suite, 8,000 in the thorough one."""
     rng = np.random.default_rng(seed)
     for _ in range(10):
-        delta = np.sort(10 ** rng.uniform(-16, -1, 3))[::-1]
-        obeys(some_run(rng), delta, np.sort(10 ** rng.uniform(-3, 1, 3)), 1 + 2.0 ** np.arange(7))
+        one_run(rng)
 
 
 def test_either_direction_may_be_the_worse_one():
