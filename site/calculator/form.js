@@ -11,14 +11,15 @@ globalThis.dpnForm = (() => {
     // [what is allowed, in words, as a test]
     noise: ["a number above 0", (x) => x > 0],
     rate: ["a number above 0 and at most 1", (x) => x > 0 && x <= 1],
-    steps: ["a whole number from 1", (x) => x >= 1 && x === Math.floor(x)],
+    steps: ["a whole number from 1 to 10^12", (x) => x >= 1 && x <= 1e12 && x === Math.floor(x)],
     epsilon: ["a number from 0", (x) => x >= 0],
     delta: ["a number from 0 and below 1", (x) => x >= 0 && x < 1],
     rows: ["a whole number from 1", (x) => x >= 1 && x === Math.floor(x)],
     batch: ["a number from 1", (x) => x >= 1],
     epochs: ["a number above 0", (x) => x > 0],
   };
-  const WRITTEN = "It may be written as 0.01, 1e-5, 10^-5, 1/100 or 1%.";
+  const WHOLES = "60000, 60_000 or 6e4",
+    NUMBERS = "0.01, 1e-5, 10^-5, 1/100 or 1%";
 
   const filled = (name) => form.elements[name].value.trim() !== "";
   const mechanism = () => form.elements.mechanism.selectedOptions[0].dataset;
@@ -51,14 +52,21 @@ globalThis.dpnForm = (() => {
     for (const name of ["epsilon", "delta"]) rename(name, target + SYMBOLS[name]);
   }
 
+  // what a number with a comma may mean here
+  const meant = (name) =>
+    meanings(form.elements[name].value).filter((text) => RULES[name][1](value(text)));
+
   // what is wrong with a field, if something is
   function faultOf(name) {
     const text = form.elements[name].value,
       [allowed, holds] = RULES[name];
     if (name === "rows" && !filled(name) && !needsPeople()) return "";
-    if (text.includes(",")) return meanings(text).length ? "Is this" : "needs no comma.";
+    if (meant(name).length) return "Is this";
+    if (text.includes(",") && !meanings(text).length) return "needs no comma.";
     if (holds(value(text))) return "";
-    return `needs ${allowed}.${Number.isNaN(value(text)) ? ` ${WRITTEN}` : ""}`;
+    const isNumber = text.includes(",") || !Number.isNaN(value(text));
+    const examples = allowed.includes("whole") ? WHOLES : NUMBERS;
+    return `needs ${allowed}.${isNumber ? "" : ` It may be written as ${examples}.`}`;
   }
 
   // the query, or null with the fields marked that are wrong
@@ -86,7 +94,7 @@ globalThis.dpnForm = (() => {
     input.setAttribute("aria-invalid", String(Boolean(text)));
     if (!text) return input.removeAttribute("aria-describedby");
     input.setAttribute("aria-describedby", id);
-    const choices = text === "Is this" ? meanings(input.value) : [];
+    const choices = text === "Is this" ? meant(input.name) : [];
     const said = element("span", { className: "calculator-wrong", id, role: "alert" }, text);
     for (const [n, choice] of choices.entries()) {
       const button = element("button", { type: "button", textContent: choice });

@@ -117,6 +117,15 @@ def test_a_comma_is_asked_about(form):
     assert field.input_value() == words(tab)["rate"] == "0.001" and said.count() == 0
     tab.locator("[name=steps]").fill("1,000")
     assert said.inner_text() == "Is this 1000 or 1.000?"
+    field.fill("1,000")
+    assert said.first.inner_text() == "Is this 1.000?", "1000 is no rate"
+    field.fill("12,000")
+    assert said.first.inner_text() == "needs a number above 0 and at most 1."
+    field.fill("0.001")
+    for many in ("9" * 40, "1e13", "60k"):
+        tab.locator("[name=steps]").fill(many)
+        assert said.inner_text().startswith("needs a whole number from 1 to 10^12.")
+        assert ("6e4" in said.inner_text()) == (many == "60k")
     tab.locator("[name=steps]").fill("1.000,5")
     assert said.inner_text() == "needs no comma."
     assert form.faults == []
