@@ -194,3 +194,12 @@ def test_in_the_dark_nothing_glows_over_what_scrolls(browser, address):
             }"""
         )
     assert max(map(float, re.findall(r"[\d.]+", shade)[:3])) <= 20
+
+
+def test_bars_have_the_books_colours_and_what_is_beside_covers_no_code(tab):
+    """Firefox drew white bars in the dark; a bar of the window moves the contents of a page."""
+    looks = tab.open(SOME[0]).evaluate(
+        """() => [getComputedStyle(document.documentElement).scrollbarColor,
+        getComputedStyle(document.querySelector(".bd-sidebar-secondary")).backgroundColor]"""
+    )
+    assert looks[0] != "auto" and looks[1] == "rgba(0, 0, 0, 0)"
