@@ -9,7 +9,7 @@ from math import inf, log, pi, sqrt
 import numpy as np
 
 from ..numerics import erfinv, ndtri, ndtri_exp
-from .kinds import gaussian_log_delta
+from .curves import gaussian_log_delta
 from .law import EPS
 
 GRID, ROUNDS = np.linspace(0, 1, 17), 20  # each grid lies between the neighbours of the last peak
@@ -54,8 +54,7 @@ def _peaks(first, second, alpha):
     if not len(asked):
         return error, power, tops
     # a first guess of the peak: the quantile of the loss, as if it were normal under q
-    spread = sqrt(sum(k * step.spread() ** 2 for step, k in second.parts))
-    mean = -sum(k * step.mean() for step, k in second.parts)
+    spread, mean = sqrt(second.total.variance()), -second.total.mean()
     middle, width = mean - spread * ndtri(alpha), max(spread, abs(mean), 1e-12)
     low, high = (middle - width)[:, None], (middle + width)[:, None]
     for _ in range(ROUNDS):

@@ -15,42 +15,38 @@ in band i. So each has a line of its own (telescope). Other kinds of steps are f
 """
 
 from dataclasses import replace
-from functools import lru_cache
 from itertools import groupby, pairwise, repeat
-from math import exp, expm1, inf, log, log1p
+from math import exp, expm1, inf, log
 
 import numpy as np
 
 from ..numerics import expm1_complex, log1p_complex
-from .cut import LARGEST, RATIO, Cut
-from .law import EPS, Gaussian, Step
+from .law import EPS, kept
 from .line import SumOfLines, line
-from .panels import Symmetrised
-from .sampled_gaussian import SampledGaussian, mixed_loss
+from .sampled_gaussian import RATIO
 from .tilts import TOLERANCE, Tilts
+from .total import Total
 
 NOTHING = -690.0  # the least log J/a
 NONE, LEAST = exp(NOTHING), 1e-170  # J/a of a kind that J says nothing of; of a band with a line
-MOST_ROWS, MOST_KINDS = 1000, 60  # steps that differ, and meshes for them, at most
 SMALL, APART, MOST = 0.1, 1.5, 128  # sigmas of rows: the least, ratio of two; how many rows
-# lines: tried between which errors, with how many nodes, with a pinch, and whether for each band
-PLAIN, LAST = (1e-9, inf, 300_000, 24_000, False), (1e-6, 1e-4, 300_000, 96_000, False)
-EACH, EACH_PINCHED = (1e-10, inf, 20_000, 0, True), (1e-6, inf, 20_000, 10_000, True)
-TRIES = 4  # of each way
 SEEN = 1e-9  # share of the tail above which a band that does not fall gets a pinch
 
 
-class Band(Step):
-    """All rounds of sampled Gaussian steps whose largest loss is in one band, as one step.
+class Band(Total):
+    """All rounds of sampled Gaussian steps whose largest loss is in one band, and all rounds of the
+    ``others``: the difference A_i - A_(i+1) of two totals.
 
     ``cuts`` has (rounds of each row, a_i, a_(i+1), J) of each kind."""
 
-    def __init__(self, cuts):
-        self.cuts = cuts
+    lattice = None
 
-    rounds = property(lambda self: int(sum(k.sum() for k, *_ in self.cuts)))
+    def __init__(self, kinds, tau, low, others):
+        super().__init__(others)
+        self.cuts = [(k * x.times, x.part(tau), x.part(low), x.part(tau, low)) for x, k in kinds]
+        self.rounds += sum(k.sum() for k, *_ in self.cuts)
 
-    @lru_cache(maxsize=4)  # noqa: B019
+    @kept(4)
     def _shares(self, c):
         """J/a of each row at the tilt c, less than 1, and its relative round-off."""
         cumulants = [(*a.cumulants(c), *j.cumulants(c)) for _, a, _, j in self.cuts]
@@ -59,11 +55,14 @@ class Band(Step):
             for one, slip, part, other in cumulants
         ]
 
-    def tilt_limit(self):
+    def _limit(self):
         return min(one.tilt_limit() for _, *cuts in self.cuts for one in cuts)
 
-    def spread(self):
-        return 40 / self.tilt_limit()
+    def tilt_limit(self):
+        return min(self._limit(), super().tilt_limit())
+
+    def variance(self):
+        return (40 / self._limit()) ** 2 + super().variance()
 
     def table(self, c):
         """K = sum of k log a + log(1 - e^d), d = sum of k log(1 - J/a): by d', d''."""
@@ -79,7 +78,7 @@ class Band(Step):
         e = 1 / np.expm1(-d)
         whole += [np.log(-np.expm1(d)), -e * d1, -e * (d2 + (1 + e) * d1**2)]
         whole[2] = np.maximum(whole[2], 0.0)
-        return whole
+        return whole + super().table(c)
 
     def _rest(self, c):
         """d = log of the product of all 1 - J/a at the tilt c, and a bound on its round-off."""
@@ -88,26 +87,25 @@ class Band(Step):
         return sum(k @ np.log1p(-share) for k, share, _ in each), off
 
     def cumulant(self, c):
-        d, off = self._rest(c)
+        (d, off), (value, slip) = self._rest(c), super().cumulant(c)
         each = [(k, *a.cumulants(c)) for k, a, *_ in self.cuts]
-        noise = sum(k @ slip for k, _, slip in each) + off / np.expm1(-d) + 4 * EPS
-        return float(sum(k @ one for k, one, _ in each)) + log(-expm1(d)), float(noise)
+        noise = float(sum(k @ slip for k, _, slip in each) + off / np.expm1(-d) + 4 * EPS)
+        return float(sum(k @ one for k, one, _ in each)) + log(-expm1(d)) + value, noise + slip
 
     def _ratios_along(self, c, h, count):
         """For some rows, for the next, and so on, along the line: how often each is run, log a less
         that at c, J/a, and bounds on the round-off of log a and of log(1 - J/a)."""
         for (k, a, _, j), (share, error) in zip(self.cuts, self._shares(c), strict=True):
-            none, last = repeat((0, 0j, 0.0)), 0
+            none = repeat((0, 0j, 0.0))
             parts = j.rows_along(c, h, count) if np.any(share > NONE) else none
-            for (_, log_a, off), (_, log_j, more) in zip(
-                a.rows_along(c, h, count), parts, strict=False
-            ):
-                rows = slice(last, last := last + len(log_a))
+            both = zip(a.rows_along(c, h, count), parts, strict=False)
+            for (rows, log_a, off), (_, log_j, more) in both:
                 start, sure = share[rows, None], error[rows, None]
                 ratio = start * np.exp(log_j - log_a)
                 size = start * np.exp(np.real(log_j) - log_a.real)
                 size /= np.maximum(abs(1 - ratio), EPS)
-                yield k[rows], log_a, ratio, np.log1p(off), size * (off + more + sure + 8 * EPS)
+                noise = np.expm1(off) + np.expm1(more) + sure + 8 * EPS
+                yield k[rows], log_a, ratio, off, size * noise
 
     def along(self, c, h, count):
         """A_i - A_(i+1) is -A_i expm1(d), or A_(i+1) expm1(-d) where that is the larger."""
@@ -124,7 +122,9 @@ class Band(Step):
         value[0] = 0.0
         # (1 - J/a)^k is off by e^off - 1 of itself; below EPS, by so much of 1
         off = np.expm1(off) * np.maximum(np.exp(np.where(up, 0.0, d.real)), EPS) / abs(rise)
-        return value, noise + np.log1p(off) + first / np.expm1(-still) + 8 * EPS
+        noise = noise + np.log1p(off) + first / np.expm1(-still) + 8 * EPS
+        more, off = super().along(c, h, count)
+        return value + more, noise + off
 
     def falls(self, c):
         rounds = np.concatenate([k for k, *_ in self.cuts])
@@ -142,7 +142,8 @@ class Band(Step):
             first = np.log(rounds * shares) + np.where(shares > NONE, j, 0.0) - most
             return float(min(np.logaddexp.reduce(first), log(2)) + rounds @ most - norm)
 
-        return lambda height: min(0.0, bound(height))
+        others = super().falls(c)
+        return lambda height: min(0.0, bound(height)) + others(height)
 
     def work(self, c, h, count):
         """Without end where a line would have lost its digits; a bound says enough there."""
@@ -150,28 +151,23 @@ class Band(Step):
         if sum(k @ share for (k, *_), share in zip(self.cuts, shares, strict=True)) < LEAST:
             return inf
         felt = [j for share, (*_, j) in zip(shares, self.cuts, strict=True) if any(share > NONE)]
-        return sum(step.work(c, h, count) for step in [*felt, *(a for _, a, *_ in self.cuts)])
+        summed = [*felt, *(a for _, a, *_ in self.cuts)]
+        return sum(step.work(c, h, count) for step in summed) + super().work(c, h, count)
 
 
 class Bands:
     """The tables of all terms of a composition."""
 
     def __init__(self, parts):
-        kinds = tuple((step, k) for step, k in parts if _sorts(step))
-        others = tuple((step, k) for step, k in parts if not _sorts(step))
-        tops, least = zip(*(thresholds(step) for step, _ in kinds), strict=True)
+        kinds = tuple((step, k) for step, k in parts if step.sorts)
+        others = tuple((step, k) for step, k in parts if not step.sorts)
+        tops, least = zip(*(step.thresholds() for step, _ in kinds), strict=True)
         ends = [inf, max(tops)]
         while ends[-1] > RATIO * min(least):
             ends.append(ends[-1] / RATIO)
-        chains = [[cut(step, tau, 0.0) for tau in ends] for step, _ in kinds]
-        bands = []
-        for n, pair in enumerate(pairwise(ends)):
-            chained = zip(kinds, chains, strict=True)
-            cuts = [(k * x.times, *chain[n : n + 2], cut(x, *pair)) for (x, k), chain in chained]
-            bands.append(Band(cuts))
-        rest = tuple((chain[-1], k) for chain, (_, k) in zip(chains, kinds, strict=True))
-        self.tilts = [Tilts(((band, 1), *others), 1) for band in bands]
-        self.tilts.append(Tilts((*rest, *others), 1))
+        totals = [Band(kinds, *pair, others) for pair in pairwise(ends)]
+        rest = [(step.part(ends[-1]), k) for step, k in kinds]
+        self.tilts = [Tilts(total, 1) for total in (*totals, Total((*rest, *others)))]
 
     def place(self, log_tail):
         """About the e of this tail: no band has more of it, and one has nearly all."""
@@ -197,23 +193,12 @@ class Bands:
         return SumOfLines(lines, rest) if lines else None
 
 
-bands_of = lru_cache(maxsize=8)(Bands)
-
-
-def has_bands(tilts):
-    """Whether a composition has steps that can be sorted by their losses, and not so many that
-    their tables would fill the memory; right lines only."""
-    kinds = [step for step, _ in tilts.parts if _sorts(step) and tilts.side > 0]
-    served = 0 < len(kinds) <= MOST_KINDS and sum(len(x.times) for x in kinds) <= MOST_ROWS
-    return served and min(step.sigma for step in kinds) >= SMALL
-
-
 def gathered(parts):
     """The parts of a composition, where sampled Gaussian steps of similar sigmas are one."""
-    steps = [part for part in parts if type(part[0]) is SampledGaussian]
-    merged = [part for part in parts if type(part[0]) is not SampledGaussian]
-    steps.sort(key=lambda part: (part[0].rate, part[0].side, part[0].sigma))
-    for _, alike in groupby(steps, lambda part: (part[0].rate, part[0].side)):
+    steps = [part for part in parts if part[0].kin]
+    merged = [part for part in parts if not part[0].kin]
+    steps.sort(key=lambda part: (*part[0].kin, part[0].sigma))
+    for _, alike in groupby(steps, lambda part: part[0].kin):
         left = list(alike)
         while left:
             (first, _), most = left[0], APART * left[0][0].sigma
@@ -224,63 +209,3 @@ def gathered(parts):
             together = replace(first, sigmas=sigmas, counts=counts)
             merged.append((together, 1) if len(near) > 1 else near[0])
     return tuple(merged)
-
-
-def _ways(tilts):
-    """The lines to try: where bands can be had, first a short one, with a pinch beside atoms."""
-    if not has_bands(tilts):
-        return PLAIN, LAST
-    smooth = all(_sorts(step) or isinstance(step, Gaussian) for step, _ in tilts.parts)
-    return (1e-11, inf, 4_000, 0 if smooth else 4_000, False), EACH, PLAIN, EACH_PINCHED, LAST
-
-
-def tail_near(tilts, start, asked, guess):
-    """The tail near a saddle point (c, e, log t), or None, and its answer: of a line; where its
-    error is seen, of a line for each band; then of both with a pinch.
-
-    ``asked`` says of a tail and its start which start would be better, the error there, whether
-    this one is too far away, and its answer. With a ``guess`` the e of the start is only that."""
-    best, error, answered, near = None, inf, None, start
-    for above, most, *nodes, each in _ways(tilts):
-        left, start = TRIES, near
-        while left and above < error <= most:
-            bands = bands_of(tilts.parts) if each else None
-            if bands and guess:
-                start, guess = (start[0], bands.place(start[2]), start[2]), False
-            tried = bands.lines(start[1], *nodes) if bands else line(tilts, start, *nodes)
-            better, off, far, answer = asked(tried, start) if tried else (start, inf, False, None)
-            left = far and left - 1
-            if off < error:
-                best, error, answered = tried, off, answer
-            if off < inf:
-                start, guess = better, False
-            if off < 1:
-                near = better
-    return best, answered
-
-
-def _sorts(step):
-    return type(step) in (SampledGaussian, Symmetrised) and step.side > 0
-
-
-@lru_cache(maxsize=64)  # neighbouring bands share a threshold
-def cut(step, tau, lower):
-    """The step with the weight s_tau - s_lower; itself, if that is 1."""
-    if tau == inf and not lower:
-        return step
-    if isinstance(step, Symmetrised):
-        return replace(step, tau=tau, lower=lower)
-    return Cut(step.sigma, step.rate, step.side, step.sigmas, step.counts, tau, lower)
-
-
-def thresholds(step):
-    """The largest threshold: RATIO times what nobody loses in one round, or LARGEST; and a bound on
-    the least, below which are most losses."""
-    if isinstance(step, Symmetrised):
-        last = float(mixed_loss((0.5 + 13 * step.sigma) / step.sigma**2, step.rate))
-        first, least = 0.0, step.rate / 12 / max(1.0, step.sigma)
-    else:  # well within the window
-        odds = np.add.outer([-8.0, 13.0], 0.5 / step.each) / step.each
-        ends = np.logaddexp(0, odds + log(step.rate) - log1p(-step.rate))
-        first, last, least = float(ends[0].min()), float(ends[1].max()), step.rate / 12
-    return min(LARGEST, RATIO * last), max(least, first)

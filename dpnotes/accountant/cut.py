@@ -11,16 +11,16 @@ beyond has 1e-44 of the least losses, and e^-800 of the largest.
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import inf, log, log1p
 
 import numpy as np
 
 from ..numerics import log_ndtr
-from .law import Rule
+from .law import Rule, kept
 from .sampled_gaussian import QUADRATURE, SampledGaussian
 
-WIDTH, RATIO, LARGEST = 0.12, 4.0, 0.5  # of a threshold; of two neighbours; the first at most
+WIDTH = 0.12  # of a threshold
 REAL = 0.05  # spacing of u where y = 0
 LEFT, RIGHT = 14, 40  # standard deviations to both ends of the window
 ANGLES = np.array([0.74, 0.6, 0.48, 0.37, 0.27, 0.18, 0.1, 0.04])[:, None]
@@ -74,8 +74,7 @@ class Cut(SampledGaussian):
     angles, empty = ANGLES, EMPTY
 
     def tilt_limit(self):
-        limit, _ = self._reach
-        return limit
+        return self._reach[0]
 
     @property
     def digits(self):
@@ -121,7 +120,7 @@ class Cut(SampledGaussian):
         return inside[0], inside[-1]
 
     @property
-    @lru_cache(maxsize=KEPT)  # noqa: B019
+    @kept(KEPT)
     def _whole_window(self):
         """The mesh on which limit, windows and N(d) are found."""
         return self._mesh(self._real_spacing(0.0))
@@ -138,7 +137,7 @@ class Cut(SampledGaussian):
         return self._lift_of_window
 
     @property
-    @lru_cache(maxsize=KEPT)  # noqa: B019
+    @kept(KEPT)
     def _lift_of_window(self):
         """As for whole steps, with the bounds on the weight."""
         x, *_, log_weight, _ = self._whole_window
@@ -146,7 +145,7 @@ class Cut(SampledGaussian):
         lam = np.maximum(np.logaddexp(0.0, self._odds(x)) + grown, 1e-300) + 1j * phase
         return grown, phase, most_weight(lam, self), log_weight
 
-    @lru_cache(maxsize=4)  # noqa: B019
+    @kept(4)
     def rule(self, c, band):
         """With what is left out of the mass of both laws."""
         if not band:
@@ -155,7 +154,7 @@ class Cut(SampledGaussian):
         return Rule(loss, log_p + self._log_weights(x)[0])
 
     @property
-    @lru_cache(maxsize=KEPT)  # noqa: B019
+    @kept(KEPT)
     def _real_rule(self):
         """For all real tilts up to the limit."""
         _, spacing = self._reach
@@ -164,7 +163,7 @@ class Cut(SampledGaussian):
         return Rule(loss, log_p + weight, out.sum(axis=1), gap=out @ np.expm1(-loss))
 
 
-@lru_cache(maxsize=KEPT)
+@kept(KEPT)
 def _uncut(step, spacing):
     """The nodes that all cuts of a step share."""
     return step._nodes(step._far_window(0.0), spacing)

@@ -15,13 +15,14 @@ from math import exp, expm1, inf, log, log1p
 
 import numpy as np
 
-from .bands import gathered, tail_near
-from .kinds import KINDS
+from .bands import gathered
+from .finite import Sums, is_short
 from .law import EPS
 from .line import beside
 from .roots import SHARP, WORSE, certain_ends, solve
-from .tilts import Tilts, renyi
-from .written import OneStep, Sums, is_short
+from .tilts import Tilts
+from .total import Total
+from .ways import tail_near
 
 TRUSTED = 0.5  # above this error Chernoff's bounds may say more
 FAIR, PINCHED = 1e-9, 1e-7  # errors (with a pinch) that may ask for a new line
@@ -34,43 +35,32 @@ class Direction:
     """p against q for a composition, a tuple of (step, rounds)."""
 
     def __init__(self, parts):
-        self.parts, self._known, self.last = parts, None, None
+        self.total, self._known, self.last = Total(parts), None, None
         self.disjoint = any(step.infinite >= 1 for step, _ in parts)
-        self.summed, sides = gathered(parts), () if self.disjoint else (1, -1)
-        self.tilts = {side: Tilts(self.summed, side) for side in sides}
+        summed, sides = Total(gathered(parts)), () if self.disjoint else (1, -1)
+        self.tilts = {side: Tilts(summed, side) for side in sides}
         self.one = len(parts) == 1 and parts[0][1] == 1
         kept = -inf if self.disjoint else sum(k * log1p(-step.infinite) for step, k in parts)
         self.infinite = parts[0][0].infinite if self.one else 0.0 - expm1(kept)  # not -0.0
         self.surely_infinite = self.infinite * (self.infinite > LEAST)  # less may be cut-off noise
-        counted = () if self.disjoint else parts
-        tops = [k * step.top() for step, k in counted]
-        self.top = sum(tops)  # the largest finite loss
-        self.top_error = 0.0 if self.one or self.top == inf else 8 * EPS * sum(map(abs, tops))
-        self.low_top = sum(k * step.low_top() for step, k in counted) - self.top_error
-        self.log_top_chance = -inf if self.disjoint else self._log_top_chance()
-        self.written = self._written()
-
-    def _written(self):
-        """The closed form of one step, or the sums of a few losses; or None."""
-        if self.one and (curve := KINDS[type(self.parts[0][0])].curve):
-            return OneStep(self.parts[0][0], curve)
-        return Sums(self.parts) if is_short(self.parts) and not self.disjoint else None
-
-    def _log_top_chance(self):
-        """log of the probability of the largest finite loss, or a little less."""
-        weights = [(k, step.log_at_top()) for step, k in self.parts]
-        if any(log_p == -inf for _, log_p in weights):
-            return -inf
-        noise = self.top_error + 4 * EPS * sum(k * (2 - log_p) for k, log_p in weights)
-        return sum(k * log_p for k, log_p in weights) - noise
+        tops = [] if self.disjoint else [(k, *step.top()) for step, k in parts]
+        self.top = sum(k * top for k, _, top, _ in tops)  # the largest finite loss
+        error = 8 * EPS * sum(k * abs(top) for k, _, top, _ in tops)
+        self.top_error = 0.0 if self.one or self.top == inf else error
+        self.low_top = sum(k * low for k, low, *_ in tops) - self.top_error
+        noise = self.top_error + 4 * EPS * sum(k * (2 - log_p) for k, *_, log_p in tops)
+        chance = sum(k * log_p for k, *_, log_p in tops) - noise  # log, or a little less
+        self.log_top_chance = -inf if self.disjoint else chance
+        few = Sums(parts) if is_short(parts) and not self.disjoint else None
+        self.written = (self.one and parts[0][0].curve()) or few
 
     def roughly(self, epsilon):
         """log delta(e), by the saddle point, or of one large loss if a row is seldom taken."""
         if self.infinite or self.written or epsilon >= self.top:
             return float(np.log(copy(self).delta(np.array([epsilon]))[1, 0]))
-        if self.top == inf and sum(k * step.rate for step, k in self.parts) <= 1:
-            ones = [(OneStep(step, KINDS[type(step)].curve), k) for step, k in self.parts]
-            alone = [log(k) + one.log_delta(np.array([epsilon]))[0] for one, k in ones]
+        if self.top == inf and sum(k * step.rate for step, k in self.total.parts) <= 1:
+            place, parts = np.array([epsilon]), self.total.parts
+            alone = [log(k) + step.curve().log_delta(place)[0] for step, k in parts]
             return min(float(np.logaddexp.reduce(alone)), 0.0)
         return min(self.tilts[1].saddle(epsilon=epsilon)[2], 0.0)
 
@@ -210,9 +200,8 @@ class Direction:
             better = tilts.saddle(epsilon=e)[0], float(e), log_tail
             return better, float(error), not sure and abs(e - start[1]) * slope > FAR, root
 
-        tail, root = self.written, None
-        if tail is None:
-            tail, root = tail_near(tilts, start, asked, True)
+        written = self.written, None
+        tail, root = written if self.written else tail_near(tilts, start, asked, True)
         if tail is not None:
             if root is None or len(delta) > 1:
                 place = root[0][0] if root else start[1]
@@ -234,7 +223,9 @@ class Direction:
 
     def renyi(self, alpha):
         """The Rényi divergence of order alpha >= 1."""
-        return inf if self.infinite > LEAST else renyi(self.parts, alpha, self.top)
+        if self.infinite > LEAST or alpha == inf:
+            return inf if self.infinite else self.top
+        return self.total.renyi(alpha)
 
 
 def _limit(error):

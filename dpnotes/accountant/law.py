@@ -1,22 +1,24 @@
 """The privacy loss of one step, L = log p(X)/q(X) with X ~ p, as a quadrature rule.
 
 Each kind of step says two things about M(z) = E exp(zL), beside ``size`` (how many losses its rule
-has), ``tilt_limit``, and where its own differs what ``Step`` says of all kinds:
+has), ``tilt_limit``, ``sampled``, and where its own differs what ``Step`` says of all kinds:
 
 ``rule(c, band)``
     finitely many losses and log probabilities whose sum is M(z) at Re z = c, 0 <= Im z <= band,
     and with band = 0 at all real z from -1 to c (with a band they may be complex). Steps that have
     the same losses with different probabilities may be summed together: these are the rows of a
     matrix, each run ``times``;
-``falls(c)``
-    a function of a height: a bound on log(abs(M(c + iy)) / M(c)) for all y from there on.
+``fallings(c)``
+    a function of a height: of each row a bound on log(abs(M(c + iy)) / M(c)) for all y from there.
 
-K = log M, its derivatives, its values along a vertical line and their round-off follow from the
-rule. No sum loses digits where the losses are small: 1e9 rounds need K of one round to 1e-24.
+K = log M of each row, its derivatives, its values along a vertical line and their round-off follow
+from the rule (``total`` adds them up). No sum loses digits where the losses are small: 1e9 rounds
+need K of one round to 1e-24.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import lru_cache
 from math import inf, isqrt, sqrt
 from typing import NamedTuple
 
@@ -32,6 +34,15 @@ BLOCK = 400_000  # entries of the largest matrix that is held at once
 SOME = 32  # rows that are summed along a line at once, at most
 MANY, MOST = 1_500, 900_000  # losses, and nodes, for which a transform pays; losses of a line
 TERMS, FOURIER = 22, 128  # of its series; its round-off in EPS, more than 5 (4 + log2 of 2^20)
+
+
+kept = lru_cache  # of methods: steps are frozen values, so that equal ones share what is kept
+
+
+def in_blocks(answers, epsilon, most):
+    """Rows of answers for an array of e, so many at once."""
+    firsts = range(0, max(len(epsilon), 1), most)
+    return np.concatenate([answers(epsilon[n : n + most]) for n in firsts], axis=1)
 
 
 class Rule(NamedTuple):
@@ -119,42 +130,54 @@ def _exp_minus_1(angle):
 class Step:
     """What follows from ``rule``, and what holds for most kinds."""
 
-    rule: Callable  # of its own for each kind, as ``size``
+    rule: Callable  # of its own for each kind, as the next three
     size: Callable
-    falls: Callable
+    fallings: Callable
+    tilt_limit: Callable
     infinite = 0.0  # the probability of an infinite loss
     times = np.ones(1)  # of the rows of its law: how often each is run
-    rounds = property(lambda self: int(self.times.sum()))  # how many it stands for
     slips = 0.0  # the round-off of losses, beside that of a quadrature rule
-    lattice = None  # losses of which all differ by multiples of one number, or None
+    listed = None  # losses, log p and slips of a finite law
+    smooth = False  # whether M falls to nothing along a line
+    sorts = False  # whether ``part`` and ``thresholds`` serve for bands of losses
+    kin = None  # what is the same in steps that may be rows of one
+
+    def curve(self):
+        """The tail of one step in closed form, if it is written down."""
+        return None
 
     def flipped(self):
         """The step with p and q exchanged."""
         return self
 
+    def sampled(self, rate):
+        """The step on a Poisson sample of the data, or on a sample of its sample."""
+        return replace(self, rate=self.rate * rate)
+
+    def _power(self, c):
+        """Of the ratio of both laws of a sample, in p e^(cL) = q ratio^power, q the one without."""
+        return 1 + c if self.side > 0 else -c
+
+    def weaker(self, other):
+        """Whether it is the other step, or one that is known to be dominated by it."""
+        return self == other
+
+    def left_out(self, _c):
+        """What K(c) grows by, at most, if no part of the law is left out."""
+        return inf if self.infinite else 0.0
+
     def top(self):
-        """The largest finite loss, rounded up."""
-        return inf
-
-    def low_top(self):
-        """The same, rounded down."""
-        return self.top() * (1 - 16 * EPS)
-
-    def log_at_top(self):
-        """log of the probability of the largest loss."""
-        return -inf
+        """The largest finite loss, rounded down and rounded up, and log of its probability."""
+        return inf, inf, -inf
 
     def spread(self):
         """The standard deviation of the loss, roughly."""
-        return sqrt(self.table(np.zeros(1))[2][0])
-
-    def table(self, c):
-        """K, K' and K'' of all rows at an array of tilts c >= -1."""
-        return self.times @ self.tables(c)
+        return sqrt(self.tables(np.zeros(1))[2, 0, 0])
 
     def tables(self, c):
-        """Those of each row, to 1e-15 and 1e-13 of themselves; K is not below its value where
-        numbers underflow. Rows are told by their ratios to the first."""
+        """K, K' and K'' of each row at an array of tilts c >= -1, to 1e-15 and 1e-13 of themselves;
+        K is not below its value where numbers underflow. Rows are told by their ratios to the
+        first."""
         loss, log_p, *_ = self.rule(float(c.max()), 0.0)
         if len(c) > 1 and len(loss) * len(c) > BLOCK // 4:
             return np.concatenate([self.tables(half) for half in np.array_split(c, 2)], axis=2)
@@ -171,13 +194,8 @@ class Step:
         loss, log_p, _, lost, _ = self.rule(0.0, 0.0)
         return float(self.times @ (mean_excess(np.atleast_2d(log_p), -loss).sum(axis=1) + lost))
 
-    def cumulant(self, c):
-        """K(c) of all rows, and a bound on its round-off."""
-        value, noise = self.cumulants(c)
-        return float(self.times @ value), float(self.times @ noise)
-
     def cumulants(self, c):
-        """Those of each row.
+        """K(c) of each row, and a bound on its round-off.
 
         M(c) - 1 = c E L + E[exp(cL) - 1 - cL] - (1 + c) P(L = infinity). The terms of first order
         in L cancel in ``first``, before anything is rounded."""
@@ -205,22 +223,15 @@ class Step:
         return value, noise
 
     def work(self, c, h, count):
-        """About how many products ``along`` needs: 50 a loss and 300 a node for the transform; of
-        each row."""
+        """About how many products ``rows_along`` needs: 50 a loss and 300 a node for the transform;
+        of each row."""
         losses, rows = self.size(c, h * (count - 1)), len(self.times)
         products = min(losses * count / 4, 50 * losses + 300 * count)
         return rows * products if rows * losses <= MOST else inf
 
-    def along(self, c, h, count):
-        """K(c + iy) - K(c) of all rows at y = 0, h, ..., (count - 1) h, and a bound on its
-        round-off d: M(z) is off by expm1(d) of itself."""
-        value, noise = np.zeros(count, dtype=complex), np.zeros(count)
-        for times, one, error in self.rows_along(c, h, count):
-            value, noise = value + times @ one, noise + times @ np.log1p(error)
-        return value, noise
-
     def rows_along(self, c, h, count):
-        """For some rows, for the next, and so on: how often each is run, and what ``along`` says.
+        """For some rows, then the next: which they are, K(c + iy) - K(c) of each at y = 0, h, ...,
+        (count - 1) h, and a bound on its round-off d: M(z) is off by expm1(d) of itself.
 
         Each weight is off by EPS times 16, 5 sizes of log p and one of cL, each angle y L by 5 EPS
         of itself, and both by what ``slips`` says of L; all are taken to err the same way."""
@@ -228,7 +239,8 @@ class Step:
         rows, y = np.atleast_2d(rows), h * np.arange(count)
         block = max(1, min(SOME, BLOCK // (4 * count)))
         for start in range(0, len(rows), block):
-            times, log_p = self.times[start : start + block], rows[start : start + block]
+            some = slice(start, start + block)
+            log_p = rows[some]
             terms = log_p + c * losses
             weights = np.exp(terms - terms.real.max(axis=1)[:, None])
             heavy = (abs(weights) > LIGHT).any(axis=0)
@@ -247,42 +259,4 @@ class Step:
             least = np.log(np.maximum(noise, 1e-300))
             lost = value.real < least
             value.real = np.where(lost, least, value.real)
-            yield times, value, np.where(lost, 2.0, noise * np.exp(-value.real))
-
-    def fallings(self, c):
-        """``falls`` of each row."""
-        falls = self.falls(c)
-        return lambda height: np.array([falls(height)])
-
-
-@dataclass(frozen=True)
-class Gaussian(Step):
-    """N(1, sigma^2) against N(0, sigma^2): L ~ N(mu^2/2, mu^2) with mu = 1/sigma. Two of them
-    compose to one with the sum of mu^2."""
-
-    mu: float
-    rate, side = 1.0, 1  # on all of the data, p against q
-
-    def tilt_limit(self):
-        return 40 / self.mu
-
-    def table(self, c):
-        return self.mu**2 * np.array([c * (c + 1) / 2, c + 0.5, np.ones_like(c)])
-
-    def mean(self):
-        return 0.5 * self.mu**2
-
-    def cumulant(self, c):
-        value = 0.5 * self.mu**2 * c * (c + 1)
-        return value, 4 * EPS * abs(value)
-
-    def work(self, c, h, count):
-        return 10 * count
-
-    def along(self, c, h, count):
-        y = h * np.arange(count)
-        value = self.mu**2 * (-0.5 * y * y + 1j * (c + 0.5) * y)
-        return value, 4 * EPS * abs(value)
-
-    def falls(self, c):
-        return lambda height: -0.5 * (self.mu * height) ** 2
+            yield some, value, np.log1p(np.where(lost, 2.0, noise * np.exp(-value.real)))

@@ -28,8 +28,10 @@ from math import ceil, exp, isqrt, log, pi, sqrt
 
 import numpy as np
 
-from .law import EPS, Gaussian
-from .tilts import TOLERANCE, Tilts, cumulant, least_bounds
+from .gaussian import Gaussian
+from .law import EPS
+from .tilts import TOLERANCE, Tilts, least_bounds
+from .total import Total
 
 ENOUGH = 1e-9  # relative error: aliases and cut of a pinched line
 WORK, BLOCK = 1_000_000_000, 4096  # most products of a line; nodes of a block
@@ -45,7 +47,6 @@ class Line:
     Nodes below the axis are conjugates: twice the real part of a sum, in which y = 0 is halved."""
 
     tilts: Tilts
-    parts: tuple  # those of the tilts, and the pinch
     c: float
     period: float
     count: int  # of nodes
@@ -59,13 +60,13 @@ class Line:
         """K(c) and its round-off; that of the sums at e = 0, and how much more a unit of e adds:
         the angle y e is off by 2 EPS of itself."""
         self.side, self.h = self.tilts.side, 2 * pi / self.period
-        self.cumulant, round_off = cumulant(self.parts, self.c)
-        self.round_off = round_off + EPS * (16 + 8 * abs(self.cumulant))
-        shape, noise = np.zeros(self.count, dtype=complex), np.zeros(self.count)  # log, of M^k
-        for step, k in self.parts:
-            value, error = step.along(self.c, self.h, self.count)
-            shape += k * value
-            noise += k * error
+        pinch = [Total([(Gaussian(self.pinch), 1)])] if self.pinch else []
+        both = [self.tilts.total, *pinch]
+        values, noises = zip(*(total.cumulant(self.c) for total in both), strict=True)
+        self.cumulant = sum(values)
+        self.round_off = sum(noises) + EPS * (16 + 8 * abs(self.cumulant))
+        values, noises = zip(*(x.along(self.c, self.h, self.count) for x in both), strict=True)
+        shape, noise = sum(values), sum(noises)  # log, of M^k
         shape[0] -= log(2)
         rows, width = 3 if self.pinch else 2, isqrt(self.count - 1) + 1
         self._square = np.zeros((rows, -(-self.count // width), width), dtype=complex)
@@ -172,37 +173,12 @@ class SumOfLines:
         return log_tail, slope, np.where(np.isnan(error), np.inf, error)  # 0 times inf
 
 
-def common_lattice(parts):
-    """(first, spacing, round-off) of the total's losses, if all lie on one lattice; or None."""
-    apart, first, slip, rounds = [], 0.0, 0.0, sum(k for _, k in parts)
-    for step, k in parts:
-        if step.lattice is None:
-            return None
-        apart.append(step.lattice[1:] - step.lattice[0])
-        first += k * step.lattice[0]
-        slip += k * max(16 * EPS * float(np.abs(step.lattice).max()), float(step.slips.max()))
-    gaps = np.concatenate(apart)
-    gaps = gaps[gaps > 0]
-    if not gaps.size:
-        return None
-    largest = float(gaps.max())
-    for divisor in range(1, 13):
-        count = np.rint(gaps * (divisor / gaps.min()))
-        if count.max() > 1e9:
-            return None
-        spacing = largest / float(count[gaps.argmax()])
-        off = float(np.abs(gaps - count * spacing).max())
-        if off <= 32 * EPS * largest:
-            return first, spacing, slip + rounds * off
-    return None
-
-
-def fall(parts, c, variance, log_room, most):
+def fall(total, c, variance, log_room, most):
     """The least height, of a grid, from which on the cut is at most e^log_room, and log of the cut
     there; or (None, None)."""
     heights = 5 / sqrt(variance + 1 / c**2) * HEIGHTS
     last = int(np.searchsorted(heights, most)) - 1
-    falls = [(k, step.falls(c)) for step, k in parts]
+    falls = total.falls(c)
 
     def bound(n):
         return _log_cut(falls, float(heights[n]))
@@ -213,29 +189,29 @@ def fall(parts, c, variance, log_room, most):
 
 def _log_cut(falls, height):
     """log of what lies beyond the height, over M(c) e^(-ce): 1/(pi Y) of what M has fallen to."""
-    return sum(k * f(height) for k, f in falls) - log(pi * height)
+    return falls(height) - log(pi * height)
 
 
 def line(tilts, start, nodes, pinched):
     """The line for a saddle point (c, e, log t), or None if it can't be had with so many nodes, or
     so many with a pinch."""
-    parts = tilts.parts
+    total = tilts.total
     c, period, rivals, value, variance = tilts.plan(start)
     if not np.isfinite(period):
         return None
-    if grid := common_lattice(parts):
+    if grid := total.lattice:
         count = ceil(period / grid[1])
-        if count <= nodes and _work(parts, c, 2 * pi / (count * grid[1]), count // 2 + 1) <= WORK:
+        if count <= nodes and total.work(c, 2 * pi / (count * grid[1]), count // 2 + 1) <= WORK:
             count |= 1  # all of one period, of which half are conjugates of the others
             period, cut = count * grid[1], -np.inf
-            return Line(tilts, parts, c, period, count // 2 + 1, 1 / count, rivals, cut, grid)
+            return Line(tilts, c, period, count // 2 + 1, 1 / count, rivals, cut, grid)
     step = 2 * pi / period
     log_room = start[2] - (value - c * start[1]) + log(TOLERANCE)
-    height, log_cut = fall(parts, c, variance, log_room, nodes * step)
+    height, log_cut = fall(total, c, variance, log_room, nodes * step)
     if height is not None:
         count = ceil(height / step) + 1
-        if _work(parts, c, step, count) <= WORK:
-            return Line(tilts, parts, c, period, count, 1 / period, rivals, log_cut)
+        if total.work(c, step, count) <= WORK:
+            return Line(tilts, c, period, count, 1 / period, rivals, log_cut)
     return _pinched(tilts, start, pinched)
 
 
@@ -246,19 +222,13 @@ def beside(one, tilts, epsilon):
     if plain and one.count > 1 and log(one.rivals[0].max()) <= tilts.cap:
         rivals = tilts.rivals(one.rivals[0, 1:])[2]
         yield least_bounds(epsilon, *rivals)[0]
-        if _work(tilts.parts, one.c, one.h, one.count) > WORK:
+        if tilts.total.work(one.c, one.h, one.count) > WORK:
             return
-        falls = [(k, step.falls(one.c)) for step, k in tilts.parts]
-        log_cut = _log_cut(falls, one.h * (one.count - 1))
+        log_cut = _log_cut(tilts.total.falls(one.c), one.h * (one.count - 1))
         log_cut += tilts.allowance(log_cut)
         place = one.c, one.period, one.count, one.unit
-        (log_tail,), _, (error,) = Line(tilts, tilts.parts, *place, rivals, log_cut).sums(epsilon)
+        (log_tail,), _, (error,) = Line(tilts, *place, rivals, log_cut).sums(epsilon)
         yield log_tail + np.log1p(error)
-
-
-def _work(parts, c, step, count):
-    """About how many products the nodes need."""
-    return sum(part.work(c, step, count) for part, _ in parts)
 
 
 def _pinched(tilts, start, count):
@@ -267,7 +237,7 @@ def _pinched(tilts, start, count):
     one step of f = room + 2 log f, and at least the 10 of the bound on the cut."""
     c, period, rivals, value, _ = tilts.plan(start, ENOUGH)
     step, log_tail = 2 * pi / period, start[2] - (value - c * start[1])  # over M(c) e^(-ce)
-    while count >= FEWEST and _work(tilts.parts, c, step, count) > WORK:
+    while count >= FEWEST and tilts.total.work(c, step, count) > WORK:
         count = count * 3 // 4
     if count < FEWEST:
         return None
@@ -277,5 +247,5 @@ def _pinched(tilts, start, count):
     eta = sqrt(2 * fallen) / height
     if eta > 1 or c + 0.5 > height / 5:
         return None
-    parts, log_cut = (*tilts.parts, (Gaussian(eta), 1)), log(fallen**2 / 2 / pi / height) - fallen
-    return Line(tilts, parts, c, period, count + 1, 1 / period, rivals, log_cut, pinch=eta)
+    log_cut = log(fallen**2 / 2 / pi / height) - fallen
+    return Line(tilts, c, period, count + 1, 1 / period, rivals, log_cut, pinch=eta)

@@ -15,11 +15,11 @@ import numpy as np
 from ..checks import Count, Distribution, NonnegativeNumber, PositiveNumber, ProbabilityNumber
 from ..checks import checked, within
 from ..numerics import log_ratio, quotient
-from .kinds import KINDS, finite_step, substituted_gaussian
-from .law import EPS, Gaussian
-from .panels import Laplace
+from .finite import CUT, Finite, finite_step, reach
+from .gaussian import Gaussian
+from .law import EPS
+from .panels import Laplace, Symmetrised
 from .privacy_loss import NOTHING, PrivacyLoss
-from .written import CUT, Finite, reach
 
 
 @checked
@@ -161,7 +161,7 @@ def subsample(loss: PrivacyLoss, rate: ProbabilityNumber) -> PrivacyLoss:
     >>> round(dp.subsample(dp.gaussian(1.0), rate=0.01).compose(1000).epsilon(1e-6), 4)
     2.1245
     """
-    return _on_a_sample(loss, rate, lambda step, rate: KINDS[type(step)].sampled(step, rate))
+    return _on_a_sample(loss, rate, lambda step, rate: step.sampled(rate))
 
 
 def _on_a_sample(loss, rate, sampled):
@@ -195,4 +195,4 @@ def subsample_substitution(loss: PrivacyLoss, rate: ProbabilityNumber) -> Privac
     """
     if not loss.gaussian_mu:
         raise ValueError(f"loss must be a step of Gaussian noise, got {loss!r}")
-    return _on_a_sample(loss, rate, substituted_gaussian)
+    return _on_a_sample(loss, rate, lambda step, rate: Symmetrised(step.served_sigma(), rate))

@@ -14,19 +14,25 @@ a tilt g has no maximum but at its ends.
 """
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, partial
 from math import ceil, erf, exp, expm1, inf, log, pi, sqrt
 
 import numpy as np
 
 from ..numerics import expm1_complex, gauss, log1p_complex, quotient
 from .cut import ANGLES, log_weights, most_weight
-from .law import EPS, Rule, Step, phase_sums
-from .sampled_gaussian import SampledGaussian, inverse_mixed_loss, log_share, mixed_loss
+from .curves import OneStep, inverse_mixed_loss, log_share, mixed_loss
+from .law import EPS, Rule, Step, kept, phase_sums
+from .sampled_gaussian import LARGEST, RATIO, SampledGaussian
 
 LATE = 64.0  # above this height, in units of 1/a, the closed form of M is used
 STEEPEST, REACH = 80.0, 9.0  # times a threshold: the largest tilt, and where weights have fallen
 LEVELS = np.exp(0.4 * np.arange(-6, 7))  # panels around a threshold
+
+
+def laplace_log_delta(end, epsilon):
+    """log delta of Laplace noise whose largest loss is `end`: 1 - exp((epsilon - end)/2), or 0."""
+    return np.log(-np.expm1(np.minimum((epsilon - end) / 2, 0.0)))
 
 
 def turned_loss(u, rate):
@@ -54,27 +60,24 @@ class Laplace(Step):
         """1/scale, rounded up: the largest loss of a step is told as its epsilon."""
         return quotient(1, self.scale, inf)
 
+    def curve(self):
+        log_delta = partial(laplace_log_delta, self.end)
+        return OneStep(log_delta, self.end, self.end, self.rate, self.side)
+
     def flipped(self):
         return self if self.rate == 1 else replace(self, side=-self.side)
 
     def top(self):
-        if self.rate == 1:
-            return self.end
-        return float(abs(mixed_loss(self.side * self.end, self.rate))) * (1 + 4 * EPS)
-
-    def log_at_top(self):
-        mixed = log(self.rate + (1 - self.rate) * exp(-self.end)) if self.side > 0 else 0.0
-        return mixed - log(2)
+        mixed = float(abs(mixed_loss(self.side * self.end, self.rate))) * (1 + 4 * EPS)
+        top = self.end if self.rate == 1 else mixed
+        log_p = log(self.rate + (1 - self.rate) * exp(-self.end)) if self.side > 0 else 0.0
+        return top * (1 - 16 * EPS), top, log_p - log(2)
 
     def tilt_limit(self):
-        return 4e3 / self.top()
+        return 4e3 / self.top()[1]
 
     def log_q(self, u):
         return -(u + self.end) / 2 - log(4)
-
-    def _power(self, c):
-        """Of G, in p e^(cL) = q G^power."""
-        return 1 + c if self.side > 0 else -c
 
     def _share(self, u):
         """The slope of m."""
@@ -86,7 +89,7 @@ class Laplace(Step):
         power, share = self._power(c), min(self._share(min(1 - self.end, self.end)), 0.5)
         return 1.5 if power >= 0 else sqrt(2 / max(2.0, -power * share * (1 - share)))
 
-    @lru_cache(maxsize=16)  # noqa: B019
+    @kept(16)
     def edges(self, c, band):
         """Ends of panels of 16 nodes, ever shorter ones next to both ends, and where u turns."""
         width = self._height(c) / 2
@@ -105,7 +108,7 @@ class Laplace(Step):
         late = self._late(h * count)
         return 60 * count if late else 4 * len(self.edges(c, h * (count - 1))) * count
 
-    @lru_cache(maxsize=4)  # noqa: B019 (of a frozen value, and few)
+    @kept(4)
     def rule(self, c, band):
         """With a band u is lifted, so that exp(iyL) shrinks."""
         u, weight = gauss(self.edges(c, band))
@@ -119,10 +122,11 @@ class Laplace(Step):
         loss = turned_loss(u, self.rate) if band else mixed_loss(u, self.rate)
         return Rule(self.side * loss, log_q + loss if self.side > 0 else log_q)
 
-    def along(self, c, h, count):
+    def rows_along(self, c, h, count):
         """Unsampled, M(z) = e^(-a/2) (cosh s + (a/2) (sinh s)/s), s = (z + 1/2) a, is even in s."""
         if not self._late(h * count):
-            return super().along(c, h, count)
+            yield from super().rows_along(c, h, count)
+            return
         far, sign = abs(c + 0.5) * self.end or 1e-300, 1.0 if c >= -0.5 else -1.0
         angle, turn = h * self.end * np.arange(count), np.array([-2 * sign * self.end])
         s, (rise,) = far + 1j * sign * angle, phase_sums(np.ones((1, 1)), turn, h, count)[0]
@@ -132,18 +136,19 @@ class Laplace(Step):
         s += log1p_complex(rise)
         s -= s[0].real
         noise = EPS * (4 + 2 * (far + angle)) / np.clip(abs(1 + rise), 1e-300, 1.0)
-        return s, np.log1p(noise) + 2 * EPS * (abs(s.real) + abs(s.imag))
+        noise = np.log1p(noise) + 2 * EPS * (abs(s.real) + abs(s.imag))
+        yield slice(None), s[None], noise[None]
 
-    def falls(self, c):
+    def fallings(self, c):
         loss, log_p, *_ = self.rule(c, 0.0)
-        log_mass = self.cumulant(c)[0]
+        log_mass = float(self.cumulants(c)[0][0])
         tilted = log_p + c * loss - log_mass
         u = np.linspace(-self.end, self.end, 3)
         power = 1 + self._power(c)
         density = self.log_q(u) - u + power * mixed_loss(u, self.rate) - log(self.rate)
         peak = float(np.max(density)) - log_mass + 0.1 + log(4)
         atoms = float(np.logaddexp(*tilted[[0, -1]])) + 1e-12
-        return lambda height: min(0.0, float(np.logaddexp(atoms, peak - np.log(height))))
+        return lambda height: np.fmin([np.logaddexp(atoms, peak - np.log(height))], 0.0)
 
 
 @dataclass(frozen=True)
@@ -157,6 +162,19 @@ class Symmetrised(SampledGaussian):
 
     tau: float = field(default=inf, repr=False)
     lower: float = field(default=0.0, repr=False)
+
+    kin = None
+
+    def sampled(self, _rate):
+        raise ValueError(f"loss must not be sampled under substitution already, got {self!r}")
+
+    @kept(64)
+    def part(self, tau, lower=0.0):
+        return replace(self, tau=tau, lower=lower)
+
+    def thresholds(self):
+        last = float(mixed_loss((0.5 + 13 * self.sigma) / self.sigma**2, self.rate))
+        return min(LARGEST, RATIO * last), self.rate / 12 / max(1.0, self.sigma)
 
     def flipped(self):
         return self
@@ -186,7 +204,7 @@ class Symmetrised(SampledGaussian):
         count = steep * float(mixed_loss(last, self.rate))
         return first, last, (last - first) / min(0.6 / self.sigma, 2.4), count
 
-    @lru_cache(maxsize=16)  # noqa: B019
+    @kept(16)
     def edges(self, c, band):
         """Ends of panels of 16 nodes: for the density, for the loss, and for the weight."""
         first, last, count, more = self._panels(c, band)
@@ -208,7 +226,7 @@ class Symmetrised(SampledGaussian):
         taken = self.log_q(-u) + np.log(weight) + log(self.rate) - log_share(u, self.rate)
         return u, loss, log_q, np.where(u > 1 - log(self.rate), taken, log_q + loss)
 
-    @lru_cache(maxsize=4)  # noqa: B019
+    @kept(4)
     def rule(self, c, band):
         _, loss, *both = self._nodes(self.edges(c, band))
         log_q, log_p = both + log_weights(loss, self.tau, self.lower)[0]
@@ -235,7 +253,7 @@ class Symmetrised(SampledGaussian):
         u, _, log_q, _ = self._nodes(self.edges(c, 0.0))
         turned = [self._turned(u, log_q, c, *way) for way in self._turns()]
         log_terms, phases, sides = map(np.array, zip(*turned, strict=True))
-        log_mass = self.cumulant(c)[0]
+        log_mass = float(self.cumulants(c)[0][0])
         terms, rest = log_terms - log_mass, -inf if self.lower else self.log_rest()
         still = np.logaddexp(np.logaddexp.accumulate(sides), rest) - log_mass
 

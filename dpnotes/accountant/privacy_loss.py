@@ -15,8 +15,9 @@ from ..checks import (
 )  # fmt: skip
 from .attacks import FLOOR, best_attack, mu_interval
 from .direction import Direction
-from .law import EPS, Gaussian, Step
-from .written import Finite
+from .finite import Finite
+from .gaussian import Gaussian
+from .law import EPS, Step
 
 MOST_ROUNDS, MOST_ORDER = 10**12, 1e12
 NOTHING = Finite((0.0,), (0.0,))

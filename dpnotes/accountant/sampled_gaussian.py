@@ -32,46 +32,20 @@ mesh for all. It is right for each row by the bounds that hold for a single one.
 """
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from math import ceil, exp, expm1, floor, inf, log, log1p, pi, sqrt
 
 import numpy as np
 
-from .law import EPS, UNDERFLOW, Rule, Step, ratios_to_first
+from .curves import OneStep, gaussian_log_delta, log_share, mixed_loss
+from .law import EPS, UNDERFLOW, Rule, Step, kept, ratios_to_first
 
 WIDE = 11.0  # standard deviations: what is beyond has 4e-28
 LEFT_OUT = 60.0  # a window ends at exp(-60) of the peak
 QUADRATURE = 60.0  # exp(-60) of M is the error of the mesh: times 1e12 rounds, 1e-14
 WIDEST, FLAT = 2.33, 0.2  # angle, analytic below pi; spacing of u for a negative power
 KEPT = 2**15  # numbers that are cached
-
-
-def mixed_loss(u, rate):
-    """log(1 + rate (e^u - 1)) without overflow or cancellation."""
-    if rate == 1:
-        return u
-    huge = np.maximum(u, 500.0)
-    above = huge + np.log(rate) + np.log1p((1 - rate) / rate * np.exp(-huge))
-    rise = rate * np.expm1(np.minimum(u, 500.0))
-    low = np.log((1 - rate) + rate * np.exp(np.minimum(u, 0.0)))  # where 1 + rise cancels
-    near = np.where(rise < -0.5, low, np.log1p(np.maximum(rise, -0.5)))
-    return np.where(u > 500, above, near)
-
-
-def inverse_mixed_loss(loss, rate):
-    """The u with log(1 + rate (e^u - 1)) = loss; -inf at and below the least loss."""
-    if rate == 1:
-        return loss
-    with np.errstate(divide="ignore"):
-        below = np.log1p(np.maximum(np.expm1(np.minimum(loss, 1.0)) / rate, -1.0))
-    high = np.maximum(loss, 1.0)
-    above = high - np.log(rate) + np.log1p((rate - 1) * np.exp(-high))
-    return np.where(np.asarray(loss) > 1, above, below)
-
-
-def log_share(u, rate):
-    """log of the share that the sampled law has in the mixture where p/q of the step is e^u."""
-    return -np.logaddexp(0.0, -(u + np.log(rate) - np.log1p(-rate)))
+LARGEST, RATIO = 0.5, 4.0  # of the thresholds of bands: the first at most; of two neighbours
 
 
 @dataclass(frozen=True)
@@ -87,7 +61,35 @@ class SampledGaussian(Step):
     counts: tuple = field(default=(1,), repr=False)
 
     empty = inf  # -log of the law of a row that is as good as nothing
-    digits = QUADRATURE
+    digits, smooth = QUADRATURE, True
+    sorts = property(lambda self: self.side > 0)
+    kin = property(lambda self: (self.rate, self.side))
+
+    def curve(self):
+        size = 1 / self.sigma
+        return OneStep(partial(gaussian_log_delta, size), size, size**2, self.rate, self.side)
+
+    def weaker(self, other):
+        """It may have more noise, on a smaller sample (X-counting-filter)."""
+        alone = type(self) is type(other) and self.sigmas == other.sigmas == ()
+        alone = alone and self.side == other.side and self.sigma >= other.sigma
+        return self == other or (alone and self.rate <= other.rate)
+
+    @kept(64)  # neighbouring bands share a threshold
+    def part(self, tau, lower=0.0):
+        """The step with the weight s_tau - s_lower; itself, if that is 1."""
+        from .cut import Cut  # which is made of this class
+
+        given = self.sigma, self.rate, self.side, self.sigmas, self.counts
+        return Cut(*given, tau, lower) if tau < inf or lower else self
+
+    def thresholds(self):
+        """The largest threshold: RATIO times what nobody loses in one round, or LARGEST; and a
+        bound on the least, below which are most losses. Both are well within the window."""
+        odds = np.add.outer([-8.0, 13.0], 0.5 / self.each) / self.each
+        ends = np.logaddexp(0, odds + log(self.rate) - log1p(-self.rate))
+        first, last, least = float(ends[0].min()), float(ends[1].max()), self.rate / 12
+        return min(LARGEST, RATIO * last), max(least, first)
 
     @cached_property
     def times(self):
@@ -107,7 +109,8 @@ class SampledGaussian(Step):
         return replace(self, side=-self.side)
 
     def top(self):
-        return inf if self.side > 0 else -log1p(-self.rate) * (1 + 4 * EPS)
+        top = inf if self.side > 0 else -log1p(-self.rate) * (1 + 4 * EPS)
+        return top * (1 - 16 * EPS), top, -inf
 
     def tilt_limit(self):
         """From here on the tilted law lies about 40 deviations out: past 2 far sigma its peak is at
@@ -131,9 +134,6 @@ class SampledGaussian(Step):
         far = self.each**-2.0
         near = np.sqrt(self.rate * np.expm1(np.minimum(far, 700.0)))
         return sqrt(self.rate * float(self.times @ np.minimum(far, near) ** 2))
-
-    def _power(self, c):
-        return 1 + c if self.side > 0 else -c
 
     def _pull(self, x, power):
         """sigma^2 times the slope of power L at x; the peaks are its fixed points."""
@@ -165,7 +165,7 @@ class SampledGaussian(Step):
         """The one peak of a negative power, between the pull at 0 and 0; for others 0."""
         return self._bisect(lambda x: x > self._pull(x, power), 0.0, min(self._pull(0, power), 0.0))
 
-    @lru_cache(maxsize=KEPT)  # noqa: B019 (of a frozen value, and few)
+    @kept(KEPT)
     def _window(self, c):
         """An interval of x for both laws and all that are tilted by at most c. Beyond the limit of
         the tables, where Rényi orders may be, it holds only the law tilted by c. With a positive
@@ -198,7 +198,7 @@ class SampledGaussian(Step):
         phase = np.arctan2(share * np.sin(self.angles), 1 - turned * share)
         return grown, phase, 0.0, 0.0
 
-    @lru_cache(maxsize=4)  # noqa: B019
+    @kept(4)
     def _log_size(self, c):
         """A function of y, > 0 where the phase shrinks: for each row bounds on log N(d) / M(c) at
         all angles, by sums on the mesh of ``_real_spacing``. And one of a height: the largest
@@ -252,7 +252,7 @@ class SampledGaussian(Step):
         sharp = sqrt(1 - self._peak(power) / self.sigma**2) / self.sigma
         return 2 * pi / max(WIDE * sharp, 2 * pi / (FLAT * self.sigma**2))
 
-    @lru_cache(maxsize=KEPT)  # noqa: B019
+    @kept(KEPT)
     def _spacing(self, c, band):
         """Spacing of nodes for heights up to the band."""
         plain, positive = self._real_spacing(c), self._power(c) >= 0
@@ -264,10 +264,6 @@ class SampledGaussian(Step):
         strip = 2 * pi * self.sigma**2 * self.angles[:, 0]
         spacing = strip / (self.digits + np.maximum(log_size(-band), 0.0))
         return float(np.minimum(spacing, largest(band)).max(axis=1)[felt].min())
-
-    def falls(self, c):
-        fallings = self.fallings(c)
-        return lambda height: float(self.times @ fallings(height))
 
     def fallings(self, c):
         log_size = self._log_size(c)[0]
@@ -295,6 +291,6 @@ class SampledGaussian(Step):
             log_p[:, first:] = unit - 0.5 * square + log(self.rate) - taken
         return x, loss, log_p
 
-    @lru_cache(maxsize=4)  # noqa: B019
+    @kept(4)
     def rule(self, c, band):
         return Rule(*self._nodes(self._window(c), self._spacing(c, band))[1:])

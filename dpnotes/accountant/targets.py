@@ -12,7 +12,7 @@ import numpy as np
 
 from ..checks import refusal, within
 from .attacks import FLOOR
-from .kinds import gaussian_log_delta
+from .curves import gaussian_log_delta
 from .privacy_loss import PrivacyLoss
 
 PLACES = np.linspace(0.0, 1.0, 9)  # where a rough search looks

@@ -7,12 +7,11 @@ t(e) <= exp(K(c) + C(c) - c e), and with it the bounds on aliases (``line``).
 """
 
 from functools import cached_property
-from math import inf, log, sqrt
+from math import log, sqrt
 
 import numpy as np
 
 from .law import EPS
-from .written import left_out
 
 TOLERANCE = 1e-14  # relative error: aliases and cut of a line
 STEP = 1 / 3  # of log c in the table
@@ -40,41 +39,22 @@ def log_kernel(c):
     return -np.log(np.abs(c)) - np.log1p(c)
 
 
-def cumulant(parts, c):
-    """K(c) of all rounds, and a bound on its round-off."""
-    cumulants = [(k, *step.cumulant(c)) for step, k in parts]
-    return sum(k * value for k, value, _ in cumulants), sum(k * noise for k, _, noise in cumulants)
-
-
-def renyi(parts, alpha, top):
-    """K(alpha - 1) / (alpha - 1), for alpha >= 1, of losses of which the largest is ``top``."""
-    if alpha == 1:
-        return sum(k * step.mean() for step, k in parts)
-    if alpha == inf:
-        return inf if any(step.infinite for step, _ in parts) else top
-    c = alpha - 1
-    return (cumulant(parts, c)[0] + sum(k * left_out(step, c) for step, k in parts)) / c
-
-
 class Tilts:
-    """The table of one side (1 or -1) of a composition of finite losses.
+    """The table of one side (1 or -1) of a total of finite losses.
 
     A question begins with the same entries, and adds what it needs to its own copy. What was
     computed once is kept, but no answer depends on it."""
 
-    def __init__(self, parts, side):
-        self.parts, self.side, self._known = parts, side, {}
-        self.cap = 60.0
-        if side > 0:
-            self.cap = min(60.0, log(min(step.tilt_limit() for step, _ in parts)))
+    def __init__(self, total, side):
+        self.total, self.side, self._known = total, side, {}
+        self.cap = min(60.0, log(total.tilt_limit())) if side > 0 else 60.0
 
     @cached_property
     def _first(self):
         """The coordinates that each question begins with."""
         last = 5.0
         if self.side > 0:
-            spread = sqrt(sum(k * step.spread() ** 2 for step, k in self.parts))
-            last = min(log(40 / max(spread, 1e-100)), self.cap)
+            last = min(log(40 / max(sqrt(self.total.variance()), 1e-100)), self.cap)
         return last - STEP * np.arange(FIRST + 1.0)[::-1]
 
     def tilt(self, t):
@@ -87,16 +67,12 @@ class Tilts:
         key = t.tobytes()
         if key not in self._known:
             c = self.tilt(t)
-            value, mean, variance = self.table(c)
+            value, mean, variance = self.total.table(c)
             epsilon = mean - 1 / c - 1 / (c + 1)
             bend = variance + 1 / c**2 + 1 / (c + 1) ** 2
             log_tail = value - c * epsilon + log_kernel(c) - 0.5 * np.log(2 * np.pi * bend)
             self._known[key] = np.array([c, value, epsilon, log_tail])
         return self._known[key]
-
-    def table(self, c):
-        """K, K' and K'' of all rounds."""
-        return sum(k * step.table(c) for step, k in self.parts)
 
     def saddle(self, epsilon=None, log_tail=None):
         """(c, e, log t) of the saddle point for an e, or for a tail."""
@@ -149,14 +125,14 @@ class Tilts:
 
     def rivals(self, c):
         """K and K'' at an array of tilts; and rows of c and K + C there, and at the ends."""
-        value, _, variance = self.table(c)
+        value, _, variance = self.total.table(c)
         ends = np.zeros((2, 1)) if self.side > 0 else np.array([[-1.0, 0.0], [0.0, 0.0]])
         bounds = value + chernoff(c) + self.allowance(value)
         return value, variance, np.concatenate([ends, [c, bounds]], axis=1)
 
     def allowance(self, value):
         """What is added to K + C for its round-off where it is a bound."""
-        return 1e-12 * (1 + np.abs(value)) + 1e-14 * sum(k * step.rounds for step, k in self.parts)
+        return 1e-12 * (1 + np.abs(value)) + 1e-14 * self.total.rounds
 
     def log_bounds(self, epsilon):
         """log of the least Chernoff bound on t(e) in the table, for an array of e."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..numerics import ndtr
 from ..accountant.attacks import mu_of, tail_sigma
-from ..accountant.kinds import gaussian_log_delta
+from ..accountant.curves import gaussian_log_delta
 from ..checks import (
     Array, ArrayLike, Nonnegative, OpenProbability, Positive, PositiveProbability, Real,
     checked, refusal,

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..numerics import expit, matrix_product, softmax
 from ..accountant import PrivacyLoss, gaussian, subsample
-from ..accountant.sampled_gaussian import mixed_loss
+from ..accountant.curves import mixed_loss
 from ..checks import (
     Array, ArrayLike, Function, Generator, Many, Matrix, Nonnegative, NonnegativeNumber,
     OpenProbability, Positive, PositiveNumber, PositiveProbability, PositiveProbabilityNumber,

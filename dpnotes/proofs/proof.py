@@ -9,11 +9,11 @@ from math import fsum, isfinite, log
 
 import numpy as np
 
-from ..accountant.law import Gaussian
+from ..accountant.finite import Finite
+from ..accountant.gaussian import Gaussian
 from ..accountant.panels import Laplace
 from ..accountant.privacy_loss import PrivacyLoss
 from ..accountant.sampled_gaussian import SampledGaussian
-from ..accountant.written import Finite
 from ..checks import NonnegativeNumber, OpenProbabilityNumber, checked, refusal
 
 KINDS = {  # what a step says beside its kind and how often it is run

@@ -3,7 +3,7 @@
 import numpy as np
 
 import dpnotes as dp
-from dpnotes.accountant.tilts import cumulant
+from dpnotes.accountant.total import Total
 from dpnotes.chapters import erm
 from dpnotes.chapters.erm import surveys
 
@@ -19,9 +19,8 @@ MILLIONTHS = -2.5, 5.5
 def integrand(loss, epsilon, c, y):
     """Re exp(K(z) - epsilon z) / (z (z+1)) / 2 pi on the line z = c + iy, for y = 0, h, 2h, ..."""
     z = c + 1j * y
-    height = cumulant(loss, c)[0] - epsilon * c
-    along = sum(k * step.along(c, y[1], len(y))[0] for step, k in loss)
-    return (np.exp(height + along - 1j * epsilon * y) / (z * (z + 1))).real / (2 * np.pi)
+    height = loss.cumulant(c)[0] - epsilon * c + loss.along(c, y[1], len(y))[0]
+    return (np.exp(height - 1j * epsilon * y) / (z * (z + 1))).real / (2 * np.pi)
 
 
 def both_ways(half, sign=1):
@@ -78,7 +77,7 @@ def contour_tables(run, loss, epsilon):
 def contour_nodes():
     """The trapezoid rule on lines through the complex plane."""
     run = dp.subsample(dp.gaussian(4.0), 0.01).compose(10_000)
-    epsilon, loss = run.epsilon(1e-5), run._parts
+    epsilon, loss = run.epsilon(1e-5), Total(run._parts)
     y = np.linspace(0, SHOWN, 81)
     curves = [both_ways(integrand(loss, epsilon, c, y)) for c in LINES]
     data = contour_tables(run, loss, epsilon)

@@ -22,7 +22,6 @@ from warnings import warn
 import numpy as np
 
 from ...accountant import PrivacyLoss, calibrate
-from ...accountant.kinds import weaker
 from ...checks import (
     Array, ArrayLike, BelowOneNumber, Nonnegative, NonnegativeNumber, OpenProbability,
     OpenProbabilityNumber, OrderNumber, Positive, Unique, checked, instance, nonnegative, refusal,
@@ -212,7 +211,7 @@ class CountingFilter(_Budget):
     def cost(self, step: PrivacyLoss) -> float:
         """How many steps of the kind it is, or is weaker than."""
         instance("step", step, PrivacyLoss)
-        if not all(weaker(kind, self._kind) for kind, _ in step._parts):
+        if not all(kind.weaker(self._kind) for kind, _ in step._parts):
             raise refusal("step", step, f"{self._kind} or weaker")
         return float(sum(times for _, times in step._parts))
 

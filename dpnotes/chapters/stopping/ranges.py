@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 
 from ...accountant import PrivacyLoss
-from ...accountant.written import Finite
+from ...accountant.finite import Finite
 from ...checks import Few, NonnegativeNumber, OrderNumber, checked, number_within, refusal
 from ...numerics import log_binomial, log_softmax, matrix_product, xlog1py, xlogy
 
