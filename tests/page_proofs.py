@@ -29,9 +29,9 @@ PRINTED = {  # name, which begins with the page: the run, delta
     "in-practice-poisson": (dp.subsample(dp.gaussian(1.0), 0.01).compose(1000), 1e-5),
     "practice-fixed": (dp.subsample(dp.gaussian(0.5), 0.01).compose(1000), 1e-5),
     "practice-few": (dp.subsample(dp.gaussian(1.0), 1 / 29).compose(87), 1e-5),
-    "in-practice-unlimited": (MNIST.compose(2000), 1e-5),
+    "more-sampling-unlimited": (MNIST.compose(2000), 1e-5),
     "in-practice-batches-known": (dp.gaussian(1.0).compose(10), 1e-5),
-    "renyi-dp-zcdp": (dp.gaussian(50.0).compose(1000), 1e-6),
+    "more-sampling-zcdp": (dp.gaussian(50.0).compose(1000), 1e-6),
     "stopping-schedule": (
         sum(
             dp.subsample(dp.gaussian(float(s)), float(r))
