@@ -126,7 +126,10 @@ def explain_failed_check(error, own, cells, space, calls):
         return f"{said}: {error.msg}, in line {error.lineno}: {line}"
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename in answers]
     if not frames:
-        told = [space["PublicTests"].call_text(*call) for call in calls]
+        if was_not_called(error, calls):
+            told = [f"It could not be called: {error}"]
+        else:
+            told = [space["PublicTests"].call_text(*call) for call in calls]
         return ". ".join([said_by_test(error, cells[-1], space), *told])
     where = answers[frames[-1].filename]
     if isinstance(error, NotImplementedError):
@@ -134,6 +137,17 @@ def explain_failed_check(error, own, cells, space, calls):
     place = f"line {frames[-1].lineno}" + (f" of the answer to {where}" if where != own else "")
     said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return f"your code raises {said}, in {place}: {frames[-1].line}"
+
+
+def was_not_called(error, calls):
+    """Does an answer take other arguments than the test hands over, or is it no function?
+
+    Then the last step is the helper's that calls it, or, where there is nothing that it could
+    watch, the test's own.
+    """
+    last = traceback.extract_tb(error.__traceback__)[-1].name
+    no_function = not calls and re.search("not callable|argument", str(error))
+    return isinstance(error, TypeError) and bool(last == "call" or no_function)
 
 
 def said_by_test(error, test, space):

@@ -106,6 +106,8 @@ def cells(*more):
             "def f(x):\n    return x / 0",
             "raises ZeroDivisionError: division by zero, in line 2: ret",
         ),
+        ("def f():\n    return 4", "f squares. It could not be called: f() takes 0 positional"),
+        ("f = 4", "f squares. It could not be called: 'int' object is not callable"),
         ("g = 1", "cannot use what your code gives (name 'f' is not defined)"),
         ("def f(x):\n    assert x < 0, 'mine'", "raises AssertionError: mine, in line 2"),
         ("import sys\nsys.exit()", "raises SystemExit, in line 2"),
