@@ -18,9 +18,11 @@ HINTS = {
     "module": "Python in this page has numpy, scipy, matplotlib, pandas, scikit-learn, tqdm and"
     " dpnotes; for others download the page as a notebook",
     "memory": "Python in this page has run out of memory: use smaller arrays",
+    "size": "that is more than the memory of Python in this page can hold: use smaller arrays",
     "network": "Python in this page has no network: use the data of its packages, or download the"
     " page as a notebook",
 }
+TOO_LARGE = ("array is too big", "index-sized integer")  # where a computer says MemoryError
 
 
 def split(code, name):
@@ -99,6 +101,8 @@ def hint(error):
         return HINTS["magic"] if line.startswith(("%", "!", "?")) or line.endswith("?") else ""
     if isinstance(error, ModuleNotFoundError | MemoryError):
         return HINTS["memory" if isinstance(error, MemoryError) else "module"]
+    if any(words in str(error) for words in TOO_LARGE):
+        return HINTS["size"]
     kinds = {kind.__name__ for kind in type(error).__mro__}
     away = kinds & {"URLError", "gaierror", "ConnectionError"} or "TLS not" in str(error)
     return HINTS["network"] if away else ""

@@ -181,6 +181,8 @@ TALK = {
     "import dpnotes as dp\ndp.laplace?": "help(f) says what f is",
     "input()": "cannot ask for input",
     "import numpy as np\nkept = [np.ones(10**8) for _ in range(9)]": "run out of memory",
+    "import numpy as np\nnp.ones((10**5, 10**5))": "more than the memory",
+    "bytearray(3 * 10**9)": "more than the memory",
     "import torch": "numpy, scipy, matplotlib, pandas",
     "from urllib.request import urlopen\nurlopen('https://example.org')": "has no network",
 }
