@@ -203,3 +203,11 @@ def test_bars_have_the_books_colours_and_what_is_beside_covers_no_code(tab):
         getComputedStyle(document.querySelector(".bd-sidebar-secondary")).backgroundColor]"""
     )
     assert looks[0] != "auto" and looks[1] == "rgba(0, 0, 0, 0)"
+
+
+def test_the_plan_of_a_course_is_no_longer_on_a_phone(tab):
+    """Its columns were one word wide, and it was twice as high; now it scrolls to the side."""
+    height = "document.querySelector('.course-plan').getBoundingClientRect().height"
+    page = "chapters/for-instructors.html"
+    narrow, wide = (tab.open(page, size).evaluate(height) for size in (NARROW, WIDE))
+    assert 0 < narrow < 1.3 * wide
