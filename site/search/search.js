@@ -21,7 +21,8 @@ function excerpt(text, terms) {
   }
   const from = Math.max(0, best - 5);
   const shown = words.slice(from, from + AROUND).flatMap((word, n) => {
-    return [hits[from + n] ? make("mark", {}, word) : word, " "];
+    const [, bare, sign] = /^(.*?)([.,;:!?]*)$/.exec(word);
+    return [hits[from + n] ? make("mark", {}, bare) : bare, `${sign} `];
   });
   const rest = from + AROUND < words.length ? "…" : "";
   return make("p", { className: "context" }, from ? "… " : "", ...shown, rest);

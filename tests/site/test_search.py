@@ -174,6 +174,8 @@ def test_what_is_found_is_shown(browser, address, storage):
     text = found.locator("#search-results").inner_text()
     assert "Pure differential privacy" in text and "“laplace mechanism”" in text
     assert "\\" not in text and "Run all above" not in text
+    marked = found.locator("#search-results mark").all_inner_texts()
+    assert [word for word in marked if word[-1] in ".,;:"] == []
     assert violations(found) == []
     assert watched.faults == []
     found.locator("#search-results li a").first.click()
