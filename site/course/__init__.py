@@ -30,7 +30,7 @@ STAR = " ★"
 SECOND = "A first reading may skip"
 UNCOUNTED = ("Exercises", "In practice", "Further reading")
 WORD, SYMBOLS, FORMULA, LINE, PICTURE = 1 / 100, 1 / 15, 3 / 4, 1 / 10, 1  # minutes for one of each
-SITTING = 90  # minutes, the longest first reading
+SITTING = 60  # minutes, the longest first reading
 logger = logging.getLogger(__name__)
 
 

@@ -22,8 +22,8 @@ from surroundings import files_of
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 NUMBERED = [file for part in TOC["parts"] if part.get("numbered") for file in files_of(part)]
 BUILT = [name for name in NUMBERED if (SITE / f"{name}.html").exists()]
-LONGEST = 90  # minutes of a first reading
-LEAST, SHOWN = 30, 75  # minutes of a date of 90; the rest is for exercises and questions
+LONGEST, WHOLE, STARRED = 60, 22 * 60, 532  # minutes of a first reading: a page, all; of stars
+DATE, LEAST, SHOWN = 90, 30, 75  # minutes of a date; what is not shown is for exercises, questions
 every_chapter = pytest.mark.parametrize("name", BUILT)
 
 
@@ -76,8 +76,19 @@ def test_a_reader_with_an_old_address_arrives(browser, address, old, new):
 
 @every_chapter
 def test_a_chapter_says_its_minutes_and_no_first_reading_is_longer_than_one_sitting(name):
+    assert 0 < minutes_of(name)[0] <= LONGEST
+
+
+def minutes_of(name):
+    """First reading and starred sections, as the page says them."""
     said = text_of(page(name).find_class("course-minutes")[0])
-    assert 0 < int(re.search(r"about (\d+) minutes", said)[1]) <= LONGEST
+    return [int(number) for number in re.findall(r"(\d+) (?:minutes|more)", said)] + [0]
+
+
+def test_the_book_is_read_in_22_hours():
+    first, starred = map(sum, zip(*(minutes_of(name)[:2] for name in BUILT), strict=True))
+    assert 0 < first <= WHOLE and starred <= STARRED
+    assert minutes_of(NUMBERED[0])[1] > 10, "starred minutes are read off the page"
 
 
 @pytest.mark.parametrize(("name", "following"), list(itertools.pairwise(NUMBERED)))
@@ -252,7 +263,7 @@ def test_the_numbers_for_instructors_are_those_of_the_plan_and_the_grader():
         "The ten assignments": len(sheets),
         "each of the ten sheets": len(sheets),
         "about three hours of work": sum(hours) / len(hours),
-        "A date has 90 minutes": LONGEST,
+        "A date has 90 minutes": DATE,
         "between half an hour and 75 minutes": (LEAST / 60, SHOWN),
         "`laplace` and 30 points": int(sheets[0][0]) + int(sheets[0][1]),
         "20 seconds for reading, 30 for a cell": (most.read_seconds, most.cell_seconds),
