@@ -297,7 +297,7 @@ def test_stop_ends_what_does_not_come(browser, address):
         never = "export const start = () => new Promise(() => {}), stop = async () => {};"
         with_python(other, f"export const available = Promise.resolve(true); {never}")
         tab = other.open(PAGE + ASKED[0])
-        assert "Python is starting" in tab.locator(".calculator-origin").inner_text()
+        tab.locator(".calculator-origin", has_text="Python is starting").wait_for()
         tab.locator("[name=stop]").click()
         assert tab.locator(".calculator-progress").inner_text() == "stopped"
         assert tab.locator("[name=stop]").is_hidden() and other.faults == []
