@@ -246,8 +246,8 @@ def checked_file(arguments):
         ", ".join([f"{step['times']} x {step['kind']}", *_parameters(step)]) for step in claim.steps
     )
     return (
-        f"proved: {steps}\nis ({claim.epsilon}, {claim.delta})-DP when a person is added or removed"
-        f"\n(this line proves delta = {delta!r})"
+        f"proved: {steps}\nis ({claim.epsilon}, {claim.delta})-DP when a person is"
+        f" {claim.neighbours}\n(this line proves delta = {delta!r})"
     )
 
 

@@ -7,11 +7,12 @@ Every number is a ball that surely contains the true one. So a comparison that i
                 - (what the left aliases add at least, X-left-aliases)
                 + sup over y >= h (J+1) of abs(M(c + iy)), times e^(-ce) / (pi h J).
 
-M is the product over all steps: sampled Gaussian ones by ``Sampled``, the rest in closed form. With
-J = 0 it is Chernoff's bound (X-alias-bound, part 1). Of Laplace noise alone M does not fall: its
-atoms are listed, and the line is of the rest (X-proof-atoms). Where sampling is rare the runs are
-sorted by their largest outcome, and each band has a line (X-proof-bands). Both directions: ``way``
-1 is p against q, -1 the reverse, where M(z) is the M of p against q at -1 - z (X-two-directions).
+M is the product over all steps: sampled Gaussian ones by ``Sampled``, under substitution by
+``Replaced`` (X-proof-substitution), the rest in closed form. With J = 0 it is Chernoff's bound
+(X-alias-bound, part 1). Of Laplace noise alone M does not fall: its atoms are listed, and the line
+is of the rest (X-proof-atoms). Where sampling is rare the runs are sorted by their largest outcome,
+and each band has a line (X-proof-bands). Both directions: ``way`` 1 is p against q, -1 the reverse,
+where M(z) is the M of p against q at -1 - z (X-two-directions).
 """
 
 from itertools import combinations, pairwise, product
@@ -20,6 +21,7 @@ from typing import NamedTuple
 
 from flint import acb, arb, ctx, fmpz
 
+from .replaced import Replaced
 from .sampled import Sampled, beyond, least, sampled_step, surely
 
 FEW, ROUNDS = 2_000_000, 20_000  # outcomes of all sums that are listed, and rounds of one law
@@ -50,7 +52,7 @@ class Run:
 
     def __init__(self, steps, way):
         self.way, self.square = way, arb(0)  # mu^2 of all Gaussian noise
-        self.sampled, self.laplace, self.laws = [], [], []
+        self.sampled, self.replaced, self.laplace, self.laws = [], [], [], []
         for step in steps:
             k = step["times"]
             if step["kind"] == "gaussian":
@@ -59,9 +61,12 @@ class Run:
                 self.laplace.append((1 / arb(step["scale"]), k))
             elif step["kind"] == "finite":
                 self.laws.append((law(step["p"], step["q"], way), k))
-            else:
+            elif step["kind"] == "sampled gaussian":
                 self.sampled.append((arb(step["sigma"]), arb(step["rate"]), k))
-        self.smooth = self.sampled or self.square > 0
+            else:
+                self.replaced.append((arb(step["sigma"]), arb(step["rate"]), k))
+        self.smooth = self.sampled or self.replaced or self.square > 0
+        self.symmetric = not self.sampled and not self.laws  # both directions are the same
         self.finite = [(outcomes, k) for (outcomes, _), k in self.laws]
         # a round of Laplace noise loses all or gains all with these probabilities
         self.ends = [([(a, 1 / arb(2)), (-a, (-a).exp() / 2)], k) for a, k in self.laplace]
@@ -70,7 +75,7 @@ class Run:
 
     def top(self):
         """The largest finite loss, or None."""
-        if self.square > 0 or (self.way > 0 and self.sampled):
+        if self.square > 0 or self.replaced or (self.way > 0 and self.sampled):
             return None
         ends = [k * a for a, k in self.laplace]
         ends += [-k * (1 - rate).log() for _, rate, k in self.sampled]
@@ -86,12 +91,15 @@ class Run:
         top = self.top()
         if top is not None and epsilon >= top:
             return arb(0)
-        kinds = len(self.sampled), len(self.laplace), len(self.laws), bool(self.square > 0)
-        if kinds == (0, 0, 0, True):
+        if not self.smooth:
+            return None if self.laplace else self.listed(epsilon)
+        steps = [*self.sampled, *self.replaced]
+        if self.laplace or self.laws or (steps and self.square > 0):
+            return None
+        if not steps:
             return gaussian(self.square.sqrt(), epsilon)
-        if kinds == (1, 0, 0, False) and self.sampled[0][2] == 1:
-            return sampled_step(*self.sampled[0][:2], epsilon, self.way)
-        return self.listed(epsilon) if kinds[:2] == (0, 0) and not kinds[3] else None
+        (sigma, rate, k), way = steps[0], 1 if self.replaced else self.way
+        return sampled_step(sigma, rate, epsilon, way) if len(steps) == k == 1 else None
 
     def listed(self, epsilon):
         """All sums of losses of finite laws, and of the ends of Laplace noise: how often each
@@ -168,7 +176,7 @@ def bound(steps, epsilon, way, *lines):
     if written is not None:
         return least([written + run.infinite])
     surely(sum(line.nodes * line.bits for line in lines) <= LONGEST, "the line is too long")
-    none: tuple = ((),) * len(run.sampled)
+    none: tuple = ((),) * len(run.sampled + run.replaced)
     bands, above = [], none
     for line in lines:
         below = line.cuts or none
@@ -186,13 +194,16 @@ def bound(steps, epsilon, way, *lines):
 def band(steps, epsilon, way, line, above, below):
     """What a band adds to delta, without infinite losses."""
     ctx.prec = line.bits
-    run, c, epsilon, kinds = Run(steps, way), arb(line.c), arb(epsilon), []
+    run, c, epsilon = Run(steps, way), arb(line.c), arb(epsilon)
+    kinds: list[tuple[Sampled | Replaced, int]] = []
     surely((c > 0) & (arb(line.period) > 0) & (line.nodes >= 0), "the line")
     h = 2 * arb.pi() / arb(line.period)
     height = h * (line.nodes + 1) if line.nodes else arb(0)
-    places = zip(run.sampled, zip(line.spacings, above, below, strict=True), strict=True)
-    for (sigma, rate, k), cuts in places:
-        kinds.append((Sampled((sigma, rate), c, way, line, cuts), k))
+    places = zip(line.spacings, above, below, strict=True)
+    for (sigma, rate, k), cuts in zip(run.sampled + run.replaced, places, strict=True):
+        one = len(kinds) < len(run.sampled)
+        kind = Sampled((sigma, rate), c, way, line, cuts) if one else None
+        kinds.append((kind or Replaced((sigma, rate), c, line, cuts), k))
         kinds[-1][0].measure(height)
     front, ends = (x.real * (-c * epsilon).exp() for x in run.rest(acb(c)))
     if not line.nodes:

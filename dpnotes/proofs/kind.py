@@ -1,7 +1,7 @@
 """A kind of sampled Gaussian step in floating point, for ``plan``."""
 
 from dataclasses import dataclass
-from math import log, pi, sqrt
+from math import e, erf, log, log1p, pi, sqrt
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -64,6 +64,10 @@ class Kind:
         cut = self.above or self.below
         return 1 + (self.sigma / cut[1]) ** 2 if cut else 1.0
 
+    def left(self, c):
+        """log of what may be left of the window, as a part of M."""
+        return self.power(c) * np.log1p(-self.rate) - self.real(c) if self.way < 0 else 0.0
+
     def real(self, c):
         """log of M of one step at the tilt c."""
         return total(self.terms(c)[2])
@@ -85,10 +89,10 @@ class Kind:
         """That at which jumps-quadrature bounds the error by e^-need, and how many outcomes."""
         n, s, most, (u, loss, terms) = self.power(c), self.sigma, 0.0, self.terms(c)
         share = np.exp(log(self.rate) + u - loss)
-        beyond = np.logaddexp.accumulate(terms[::-1])[::-1] - total(terms) if self.above else None
+        beyond = np.logaddexp.accumulate(terms[::-1])[::-1] - total(terms) if self.way > 0 else None
         for a in ANGLES:
             more, rise = 0.0 if n >= 0 else n * log(np.cos(a / 2)), y * a
-            if self.above:
+            if self.way > 0 and a < pi / 2:
                 phase = np.arctan2(share * np.sin(a), 1 - share * (1 - np.cos(a)))
                 far = np.maximum(y * phase, y * (a - 0.1) + np.maximum(beyond + 0.1 * y, -40.0))
                 rise = max(0.0, far.min())
@@ -109,6 +113,63 @@ class Kind:
         def at(y):
             here = body - y * phase
             return np.minimum(total(here), most), total(here + part)
+
+        return at
+
+
+@dataclass
+class Swapped:
+    """A kind of Gaussian step sampled under substitution; as ``replaced`` sums it."""
+
+    sigma: float
+    rate: float
+    times: int
+    above = below = ()
+    steep = 1.0
+
+    @property
+    def unit(self):
+        return min(1.0, self.sigma)
+
+    def left(self, _):
+        return 0.0
+
+    def nodes(self, c, angle=0.0):
+        """Losses at nodes that are turned by an angle, and log of the terms of both halves."""
+        s, c = self.sigma, max(c, -1 - c)
+        last = (1 + c) / s + 12
+        if last > 600 * self.unit:
+            raise Far("the tilt is too large")
+        t, step = np.linspace(-45, last, int((45 + last) / (0.15 * self.unit)), retstep=True)
+        t = t + 1j * angle if angle else t
+        out = np.log1p(np.exp(t))
+        loss = np.log1p(self.rate * np.expm1(out / s))
+        log_p = t - out - (out + 0.5 / s) ** 2 / 2 + log(step / sqrt(2 * pi))
+        return loss, log_p.real + np.multiply.outer((1 + c, -c), loss.real)
+
+    def still(self):
+        return log1p(-self.rate) + log(erf(1 / (sqrt(8) * self.sigma)))
+
+    def real(self, c):
+        return float(np.logaddexp(self.still(), total(total(self.nodes(c)[1]))))
+
+    def spacing(self, c, y, need):
+        most = 0.0
+        for a in np.array(ANGLES) * self.unit / 2:
+            lift = a * a / 2 + 2 / e * np.tan(a / 2) ** 2
+            lift -= (1 + 0.5 / self.sigma) * np.log(np.cos(a / 2))
+            most = max(most, 2 * pi * a / (lift + y * a / self.sigma + need))
+        return float(most), (60 + need + (1 + c) / self.sigma) / most
+
+    def lifts(self, c):
+        parts = [self.nodes(c, angle * self.unit) for angle in LIFTS]
+        phases = np.array([loss.imag for loss, _ in parts])
+        halves, most = np.array([terms for _, terms in parts]), self.real(c)
+
+        def at(y):
+            sums = total(total(halves - y * phases[:, None]))
+            sums[LIFTS > 1] = most  # where sums on nodes would need to be finer
+            return np.minimum(np.logaddexp(self.still(), sums), most), 0.0
 
         return at
 

@@ -14,14 +14,14 @@ from math import ceil, inf, log, log1p, pi
 import numpy as np
 
 from .checker import Line
-from .kind import LIFTS, Far, Kind, total
+from .kind import LIFTS, Far, Kind, Swapped, total
 from .sampled import surely
 
 MOST, CHEAP = 2e8, 3e4  # products of a line: more are not tried; so few are as good as none
 DEAR = 2e6  # from when on bands are tried
 SOFT, APART, PART = 0.07, 4.0, 0.7  # of cuts in units of sigma^2, ratio of losses, of the saddle
 TILTS = np.geomspace(0.05, 2e6, 50)
-PARTS = (1.0, 0.93, 0.85, 0.75, 0.65, 0.5, 0.35, 0.2, 0.1, 0.05, 0.02, 0.01)  # of the saddle point
+PARTS = (1.0, 0.1, 0.05, 0.35)  # of the saddle point; left of it balls lose no digits
 
 
 def chernoff(c):
@@ -33,7 +33,8 @@ class Plan:
 
     def __init__(self, run, epsilon, delta, room):
         """``run`` is that of the checker, whose balls are taken as numbers."""
-        self.kinds = [Kind(float(s), float(r), k, run.way) for s, r, k in run.sampled]
+        self.kinds: list = [Kind(float(s), float(r), k, run.way) for s, r, k in run.sampled]
+        self.kinds += [Swapped(float(s), float(r), k) for s, r, k in run.replaced]
         self.square = float(run.square)
         self.laplace = [(float(a), k) for a, k in run.laplace]
         self.laws = [(np.array([[float(x) for x in one] for one in law]), k)
@@ -180,9 +181,10 @@ class Plan:
             needs.append(needs[0] + log(4 * x.times * len(self.kinds)) + 3)
             spacing, more = x.spacing(c, y, needs[-1])
             spacings, many = [*spacings, spacing], many + more
-            left = x.power(c) * np.log1p(-x.rate) - one if x.way < 0 else 0.0
-            needs[-1] += max(-one, left, 0.0)
-        bits = 80 + ceil(1.45 * (max(needs) + max(excess - log(self.delta), 0.0)))
+            needs[-1] += max(-one, x.left(c), 0.0)
+        powers = log(1 + sum(k for _, k in self.laplace + self.laws))
+        spare = 80 if any(x.above or x.below for x in self.kinds) else 48  # bands are differences
+        bits = spare + ceil(1.45 * (max(needs) + powers + max(excess - log(self.delta), 0.0)))
         return tuple(spacings), bits, many
 
     def best(self, parts=PARTS, price=MOST):
@@ -217,7 +219,7 @@ def lines(run, epsilon, delta, room):
         found = [line]
     except Far as far:
         why = far
-    if run.way > 0 and plan.kinds and epsilon > 0 and price > DEAR:
+    if run.way > 0 and run.sampled and not run.replaced and epsilon > 0 and price > DEAR:
         found = bands(plan, price) or found
     if found is None:
         raise why

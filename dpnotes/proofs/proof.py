@@ -11,20 +11,22 @@ import numpy as np
 
 from ..accountant.finite import Finite
 from ..accountant.gaussian import Gaussian
-from ..accountant.panels import Laplace
+from ..accountant.panels import Laplace, Symmetrised
 from ..accountant.privacy_loss import PrivacyLoss
 from ..accountant.sampled_gaussian import SampledGaussian
 from ..checks import NonnegativeNumber, OpenProbabilityNumber, checked, refusal
 
-KINDS = {  # what a step says beside its kind and how often it is run
+SWAPPED = "gaussian sampled under substitution"
+KINDS: dict[str, set[str]] = {  # what a step says beside its kind and how often it is run
     "gaussian": {"sigma"},
     "sampled gaussian": {"sigma", "rate"},
+    SWAPPED: {"sigma", "rate"},
     "laplace": {"scale"},
     "finite": {"p", "q"},
 }
 DECIMAL = re.compile(r"\d{1,20}(\.\d{1,30})?(e[+-]?\d{1,3})?", re.ASCII)
 MOST_ROUNDS, MOST_BITS, MOST_NODES = 10**12, 20_000, 2_000_000
-FORMAT = "dpnotes proof 1: (epsilon, delta)-DP when a person is added or removed"
+FORMAT = "dpnotes proof 1: (epsilon, delta)-DP when a person is "
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,16 @@ class Proof:
     delta: str
     lines: dict
 
+    @property
+    def neighbours(self) -> str:
+        """How neighbours differ: by a person who is "added or removed", or "replaced" where steps
+        are samples under substitution.
+
+        >>> dp.prove(dp.gaussian(4.0), epsilon=1.1, delta=1e-6).neighbours
+        'added or removed'
+        """
+        return "replaced" if SWAPPED in _kinds(self.steps) else "added or removed"
+
     def text(self) -> str:
         """As a line of JSON, for a file.
 
@@ -53,8 +65,9 @@ class Proof:
         >>> dp.Proof.read(proof.text()) == proof
         True
         """
-        said = {"proof": FORMAT, "steps": self.steps, "epsilon": self.epsilon, "delta": self.delta}
-        return json.dumps({**said, "lines": self.lines}) + "\n"
+        said: dict = {"proof": FORMAT + self.neighbours, "steps": self.steps}
+        said |= {"epsilon": self.epsilon, "delta": self.delta, "lines": self.lines}
+        return json.dumps(said) + "\n"
 
     @classmethod
     def read(cls, text: str) -> Proof:
@@ -62,9 +75,9 @@ class Proof:
         says is asked by ``dp.check``."""
         try:
             said = json.loads(text, object_pairs_hook=_said_once)
-            good = said["proof"] == FORMAT
             proof = cls(tuple(said["steps"]), said["epsilon"], said["delta"], said["lines"])
-            good = good and set(said) == {"proof", "steps", "epsilon", "delta", "lines"}
+            good = set(said) == {"proof", "steps", "epsilon", "delta", "lines"}
+            good = good and said["proof"] == FORMAT + proof.neighbours
         except (TypeError, KeyError, ValueError, RecursionError):
             good = False
         if not good:
@@ -79,6 +92,17 @@ class Proof:
         good = good and all(map(_is_decimal, (self.epsilon, self.delta)))
         if not (good and 0 < float(self.delta) < 1 and _are_lines(self.lines)):
             raise refusal("proof", ..., "one that dpnotes wrote: a part of it is no number")
+        _same_neighbours(self.steps)
+
+
+def _kinds(steps):
+    return {step["kind"] for step in steps}
+
+
+def _same_neighbours(steps):
+    """What one person changes in a sample is another thing where people are replaced."""
+    if {SWAPPED, "sampled gaussian"} <= _kinds(steps):
+        raise refusal("run", ..., "of samples that lose people, or replace them, not of both")
 
 
 def _said_once(pairs):
@@ -110,7 +134,7 @@ def _is_step(step):
         )
     else:
         good = all(map(_is_decimal, values)) and all(float(x) > 0 for x in values)
-        good = good and (kind != "sampled gaussian" or float(step["rate"]) < 1)
+        good = good and float(step.get("rate", "0")) < 1
     return good and 1 <= step["times"] <= MOST_ROUNDS
 
 
@@ -153,16 +177,17 @@ def _tools():
 
 @checked
 def prove(run: PrivacyLoss, epsilon: NonnegativeNumber, delta: OpenProbabilityNumber) -> Proof:
-    """A proof that the run is (epsilon, delta)-DP when a person is added or removed; a ValueError
-    of one sentence where none is found.
+    """A proof that the run is (epsilon, delta)-DP when a person is added or removed, or replaced if
+    steps are samples under substitution; a ValueError of one sentence where none is found.
 
     It needs room: ``run.epsilon(delta) * (1 + 1e-9)`` is proved, the least epsilon itself seldom
-    is. Served: Gaussian noise, on all of the data or sampled, of several kinds, Laplace noise, and
-    finite laws (named up to 15 digits); without Gaussian noise only if few sums of their losses
-    must be listed, and many rounds of Laplace noise take seconds (with room 1e-6 a tenth of that).
-    Few rounds of rare sampling take seconds; the rarest (a rate of 1e-7, say) are refused, as are
-    sampled Laplace noise and substitution. Nothing of the accountant is trusted: ``check`` proves
-    it anew, in ball arithmetic (X-proof, X-proof-atoms, X-proof-bands). It needs ``pip install
+    is. Served: Gaussian noise, on all of the data or sampled (also under substitution), of several
+    kinds, Laplace noise, and finite laws (named up to 15 digits); without Gaussian noise only if
+    few sums of their losses must be listed, and many rounds of Laplace noise take seconds (with
+    room 1e-6 a tenth of that). Few rounds of rare sampling take seconds; the rarest (a rate of
+    1e-7, say) are refused, as are few rounds, but one, under substitution, and sampled Laplace
+    noise. Nothing of the accountant is trusted: ``check`` proves it anew, in ball arithmetic
+    (X-proof, X-proof-atoms, X-proof-bands, X-proof-substitution). It needs ``pip install
     'dpnotes[proof]'``.
 
     >>> run = dp.subsample(dp.gaussian(4.0), 0.01).compose(10_000)
@@ -175,9 +200,12 @@ def prove(run: PrivacyLoss, epsilon: NonnegativeNumber, delta: OpenProbabilityNu
     steps, most = steps_of(run), run.delta(epsilon)
     checker.surely(most < delta, f"delta at epsilon = {epsilon!r} is about {most:.6g}, not less")
     room = min(log(delta / most) if most else 1.0, 0.1)
-    lines = {}
+    lines: dict[str, list] = {}
     for way in (1, -1):
         balls = checker.Run(steps, way)
+        if way < 0 and balls.symmetric:
+            lines["-1"] = lines["1"]
+            break
         if balls.written(checker.arb(repr(epsilon))) is None:
             found = plan.lines(balls, epsilon, delta, max(room, 1e-13))
         else:
@@ -203,6 +231,8 @@ def check(proof: Proof) -> float:
     proved = 0.0
     for way in (1, -1):
         said = proof.lines[str(way)]
+        if way < 0 and said == proof.lines["1"] and checker.Run(proof.steps, way).symmetric:
+            break
         some = [checker.Line(*line) for line in (said if isinstance(said[0], list) else [said])]
         try:
             bound = checker.bound(proof.steps, proof.epsilon, way, *some)
@@ -222,19 +252,19 @@ def steps_of(run):
     for step, times in run._given:
         said = json.dumps(_said(step))
         counts[said] = counts.get(said, 0) + times
-    return tuple({**json.loads(said), "times": times} for said, times in counts.items())
+    steps = tuple({**json.loads(said), "times": times} for said, times in counts.items())
+    _same_neighbours(steps)
+    return steps
 
 
 def _said(step):
     if type(step) is Gaussian or (type(step) is SampledGaussian and step.rate == 1):
         sigma = 1 / step.mu if isinstance(step, Gaussian) else step.sigma
         return {"kind": "gaussian", "sigma": _digits(sigma)}
-    if type(step) is SampledGaussian and not step.sigmas:
-        return {
-            "kind": "sampled gaussian",
-            "sigma": _digits(step.sigma),
-            "rate": _digits(step.rate),
-        }
+    if type(step) in (SampledGaussian, Symmetrised) and not step.sigmas:
+        one = type(step) is SampledGaussian
+        kind = "sampled gaussian" if one else SWAPPED
+        return {"kind": kind, "sigma": _digits(step.sigma), "rate": _digits(step.rate)}
     if type(step) is Laplace and step.rate == 1:
         return {"kind": "laplace", "scale": _digits(step.scale)}
     if type(step) is Finite and not step.cut:

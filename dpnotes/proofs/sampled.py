@@ -7,7 +7,7 @@ best of upper bounds.
 
 from math import ceil, floor, log1p, sqrt
 
-from flint import acb, acb_mat, arb
+from flint import acb, acb_mat, arb, arb_poly, ctx
 
 ANGLES = [
     0.01,
@@ -29,6 +29,7 @@ ANGLES = [
     3,
     3.1,
 ]
+LONG_LINE, TURN = 200, 4  # nodes from which on terms that turn by less are summed by a series
 MANY, LONG = 2_000_000, 10**9  # most outcomes of a window, and products with the nodes of a line
 
 
@@ -171,7 +172,7 @@ class Sampled:
         """M(c), and by how much a sum is off up to this height (jumps-quadrature): by a share of
         M(c), and a rest."""
         rough, ways = sum(self.high, arb(0)) + self.tails, []
-        far = self.far() if self.above else ()
+        far = self.far() if self.way > 0 else ()
         for a in map(arb, ANGLES):
             unit = self.off(a, self.shrink(a), arb(0))
             most = unit * (height * a).exp()
@@ -206,23 +207,8 @@ class Sampled:
         return [a + b for a, b in zip(low, part, strict=True)], low
 
     def turned(self, terms, h, count):
-        """All powers of the turns e^(ih log w) by products of small matrices; the smallest terms
-        are not turned, but count as an error."""
-        many = min(int(sqrt(count)) + 1, 32)
-        total, rest = [acb(0)] * (count + 1), arb(0)
-        least_term, kept = (self.real * arb(2) ** -self.bits).lower(), []
-        for term, loss in zip(terms, self.loss, strict=True):
-            if abs(term) < least_term:
-                rest += abs(term)
-            else:
-                kept.append((acb(term), acb(0, self.way * h * loss).exp()))
-        for start in range(0, len(kept), 128):
-            some, turns = zip(*kept[start : start + 128], strict=True)
-            fine = powers(some, turns, many)
-            leaps = [turn**many for turn in turns]
-            coarse = powers([acb(1)] * len(turns), leaps, count // many + 1)
-            both = (acb_mat(coarse) * acb_mat(fine).transpose()).entries()
-            total = [old + new for old, new in zip(total, both, strict=False)]
+        small = (self.real * arb(2) ** -self.bits).lower()
+        total, rest = turned(terms, self.loss, self.way * h, count, small)
         error = least([self.error + rest])
         return [value + acb(arb(0, error), arb(0, error)) for value in total]
 
@@ -245,6 +231,48 @@ class Sampled:
             total = sum((a * b for a, b in zip(terms, factors, strict=True)), rest)
             found.append(least([self.lift(angle).exp() * total, self.real]))
         return found
+
+
+def turned(terms, losses, h, count, small):
+    """Sums of terms times all powers of the turns e^(ih loss), and what they leave out: terms below
+    ``small``. By products of small matrices, or on a long line by a series if they hardly turn."""
+    many = min(int(sqrt(count)) + 1, 32)
+    rest, slow, kept, end = arb(0), [], [], h * count
+    for term, loss in zip(terms, losses, strict=True):
+        if abs(term) < small:
+            rest += abs(term)
+        elif count >= LONG_LINE and abs(end * loss) < TURN:
+            slow.append((term, end * loss))
+        else:
+            kept.append((acb(term), acb(0, h * loss).exp()))
+    total, more = series(slow, count)
+    for start in range(0, len(kept), 128):
+        some, turns = zip(*kept[start : start + 128], strict=True)
+        fine = powers(some, turns, many)
+        leaps = [turn**many for turn in turns]
+        coarse = powers([acb(1)] * len(turns), leaps, count // many + 1)
+        both = (acb_mat(coarse) * acb_mat(fine).transpose()).entries()
+        total = [old + new for old, new in zip(total, both, strict=False)]
+    return total, rest + more
+
+
+def series(slow, count):
+    """The sums of terms that turn by less than TURN on the whole line, by the series of e^(ix), and
+    at least what it leaves out: of e^(ix) the next term."""
+    if not slow:
+        return [acb(0)] * (count + 1), arb(0)
+    rows, angles = map(list, zip(*slow, strict=True))
+    next_term = sum(map(abs, rows), arb(0))
+    parts: tuple[list, list] = ([], [])
+    goal = next_term * arb(2) ** -ctx.prec
+    while next_term > goal:  # of nan it ends, and all is nan
+        n = len(parts[0]) + len(parts[1])
+        parts[n % 2].append(sum(rows, arb(0)) * (-1) ** (n // 2))
+        rows = [row * angle / (n + 1) for row, angle in zip(rows, angles, strict=True)]
+        next_term *= arb(TURN) / (n + 1)
+    even, odd = map(arb_poly, parts)
+    places = [arb(j) / count for j in range(count + 1)]
+    return [acb(even(x * x), x * odd(x * x)) for x in places], next_term
 
 
 def powers(rows, turns, count):

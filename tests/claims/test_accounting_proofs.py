@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
+from scipy.special import erf, ndtr
 from scipy.stats import binom
 from test_accounting import lifted
 
 import dpnotes as dp
-from evidence import at_most, claim, must_fail
+from evidence import at_most, claim, equal, holds, must_fail
 
 
 @claim("X-lifted-sum")
@@ -126,6 +126,67 @@ def test_atoms_are_listed_and_a_line_is_above_the_rest(rng):
     must_fail(check, 0.9, 1.0, 1.0)
     must_fail(check, 1.0, 1.1, 1.0)
     must_fail(check, 1.0, 1.0, 0.0)
+
+
+def turned_half(sigma, rate, angle, t):
+    """f, and log of w, at nodes that are turned by an angle."""
+    turn = np.exp(t + 1j * angle)
+    out = np.log1p(turn)
+    log_f = t + 1j * angle - out - (0.5 / sigma + out) ** 2 / 2 - np.log(2 * np.pi) / 2
+    return np.exp(log_f), np.log(1 - rate + rate * np.exp(out / sigma))
+
+
+@claim("X-proof-substitution")
+def test_halves_under_substitution(rng):
+    """M by the accountant's Renyi curve; the four parts on coarse nodes, at heights up to 100."""
+
+    def check(still, more, decay, rise, count=200):
+        for _ in range(count):
+            sigma, rate = 10 ** rng.uniform(-0.4, 1), 10 ** rng.uniform(-2, -0.02)
+            most = np.pi / 2 * min(1, sigma)
+            c, y = rng.uniform(0.2, 3) * most**2, rng.uniform(0, 100)
+            theta, eta = most * rng.uniform(0.02, 1), most * rng.uniform(0.3, 2)
+            psi = np.linspace(0.01, 1, 200) * most
+            fine = np.arange(-42, 14 + (1 + c) / sigma, 0.05 * most / (1 + y / 10))
+            coarse = np.arange(-42, 14 + (1 + c) / sigma, eta)
+
+            def log_k(angle, m=0.5 / sigma):
+                lift = 2 / np.e * np.tan(angle / 2) ** 2 - (1 + m) * np.log(np.cos(angle / 2))
+                return angle**2 / 2 + more * lift
+
+            def off(lift, psi=psi, eta=eta):
+                gain = decay * np.pi * psi / eta
+                return 2 * np.exp(lift - gain) / -np.expm1(-gain)
+
+            whole = still * (1 - rate) * erf(1 / np.sqrt(8) / sigma)
+            for n in (1 + c, -c):
+                sums = []
+                for t in (fine, coarse):
+                    (f, w), (g, v) = (turned_half(sigma, rate, a, t) for a in (0.0, theta))
+                    f, w, g = f.real, w.real, abs(g)
+                    size = g * np.exp(n * v.real)
+                    at_most(size, np.exp(log_k(theta)) * f * np.exp(max(n, 0) * w), rtol=1e-9)
+                    holds(v.imag >= 0, "the phase")
+                    terms = f * np.exp(n * w), f * np.exp((n + 1j * y) * w)
+                    lifted = size * np.exp(-y * v.imag)
+                    sums.append([(t[1] - t[0]) * x.sum() for x in (*terms, lifted)])
+                (real, turned, lift), (_, other, rough) = sums
+                whole, g = whole + real, real if n > 0 else ndtr(-0.5 / sigma)
+                at_most(abs(turned), lift, atol=1e-10 * g)
+                bound = (off(log_k(psi) + rise * y * psi / sigma) * g).min()
+                at_most(abs(other - turned), bound, atol=1e-10 * g)
+                near = psi[psi + theta <= most]
+                if len(near):
+                    bound = (off(log_k(near + theta), near) * g).min()
+                    at_most(abs(rough - lift), bound, atol=1e-10 * g)
+            step = dp.subsample_substitution(dp.gaussian(sigma), rate)
+            equal(np.log(whole), c * step.renyi(1 + c), rtol=1e-8, atol=1e-9)
+
+    check(1.0, 1.0, 2.0, 1.0)
+    must_fail(check, 1.01, 1.0, 2.0, 1.0)
+    must_fail(check, 1.0, 0.0, 2.0, 1.0)
+    must_fail(check, 1.0, 1.0, 4.0, 1.0)
+    must_fail(check, 1.0, 1.0, 2.0, 0.0)
 
 
 def weighted(sigma, rate, angle, x, cuts, width):

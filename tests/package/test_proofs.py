@@ -11,6 +11,7 @@ from mpmath import mp
 
 import dpnotes as dp
 from dpnotes.proofs import checker
+from dpnotes.proofs.proof import SWAPPED
 from evidence import at_most, holds
 
 SERVED = {
@@ -21,6 +22,13 @@ SERVED = {
     + dp.subsample(dp.gaussian(2.0), 0.01).compose(100)
     + dp.subsample(dp.gaussian(1.0), 0.1).compose(5),
     "few rounds of rare sampling": dp.subsample(dp.gaussian(0.7), 2.5e-4).compose(10),
+    "substitution": dp.subsample_substitution(dp.gaussian(1.0), 0.01).compose(1000),
+    "substitution beside others": dp.subsample_substitution(dp.gaussian(3.0), 0.1).compose(200)
+    + dp.subsample_substitution(dp.gaussian(0.6), 0.02).compose(90)
+    + dp.gaussian(10.0)
+    + dp.laplace(9.0)
+    + dp.randomized_response(0.1),
+    "one step under substitution": dp.subsample_substitution(dp.gaussian(0.8), 0.03),
     "Gaussian": dp.gaussian(4.0).compose(3),
     "beside Laplace noise": dp.gaussian(8.0).compose(10) + dp.laplace(20.0).compose(2),
     "beside coins": dp.gaussian(8.0) + dp.randomized_response(0.1).compose(20),
@@ -53,9 +61,12 @@ def test_the_least_epsilon_is_proved_and_less_is_not(name):
 
 
 def some_run(rng):
-    """Of the usual box: sigma .5 to 10, rate 1e-4 to .5, up to 1e5 rounds, delta 1e-3 to 1e-10."""
-    sigma, rate = float(np.exp(rng.uniform(np.log(0.5), np.log(10)))), 10 ** rng.uniform(-4, -0.3)
-    run = dp.subsample(dp.gaussian(float(f"{sigma:.4g}")), float(f"{rate:.4g}"))
+    """Of the usual box: sigma .5 to 10, rate 1e-4 to .5, up to 1e5 rounds, delta 1e-3 to 1e-10.
+    One of four under substitution, with rates from 1e-2."""
+    swapped = rng.random() < 0.25
+    sample, least = (dp.subsample_substitution, -2) if swapped else (dp.subsample, -4)
+    sigma, rate = float(10 ** rng.uniform(np.log10(0.5), 1)), 10 ** rng.uniform(least, -0.3)
+    run = sample(dp.gaussian(float(f"{sigma:.4g}")), float(f"{rate:.4g}"))
     return run.compose(int(10 ** rng.uniform(1, 5))), float(10 ** -rng.uniform(3, 10))
 
 
@@ -71,6 +82,7 @@ def one_run(rng):
     except ValueError as error:
         assert "the line would be too long" in str(error)
         return {"too long": 1}
+    at_most(run.delta_interval(float(proof.epsilon))[0], dp.check(proof))
     with pytest.raises(ValueError, match="this line proves"):
         dp.check(replace(proof, epsilon=repr(low * (1 - 1e-6))))
     lines = found = 0
@@ -184,6 +196,10 @@ CHANGES = {
     "delta 1": lambda said: said.update(delta="1"),
     "a short period": lambda said: said["lines"]["1"].__setitem__(1, 1e-310),
     "a large epsilon": lambda said: said.update(epsilon="1e300"),
+    "other neighbours": lambda said: said.update(
+        proof=said["proof"].replace("added or removed", "replaced")
+    ),
+    "substitution": lambda said: said["steps"][0].update(kind=SWAPPED),
     "bits beyond all time": lambda said: said["lines"]["1"].__setitem__(
         slice(2, 5), [10**6, 0.1, 20_000]
     ),
@@ -267,6 +283,25 @@ def test_a_file_of_bands(banded):
         checker.bound(banded["steps"], "0.001", -1, *lines)
 
 
+def test_a_file_of_substitution():
+    """It says that a person is replaced; steps of people who are removed are not mixed with it."""
+    proof = dp.prove(SERVED["substitution"], 2.3, 1e-5)
+    said = json.loads(proof.text())
+    assert said["proof"].endswith("when a person is replaced") and proof.neighbours == "replaced"
+    assert dp.check(dp.Proof.read(proof.text())) < 1e-5
+    chernoff = dp.prove(SERVED["substitution"], 5.0, 1e-5)
+    assert chernoff.lines["1"][2] == 0 and dp.check(chernoff) < 1e-5
+    said["steps"][0]["kind"] = "sampled gaussian"
+    with pytest.raises(ValueError, match="a proof that dpnotes wrote"):
+        dp.Proof.read(json.dumps(said))
+    said["steps"].append({**said["steps"][0], "kind": SWAPPED})
+    with pytest.raises(ValueError, match="not of both"):
+        dp.Proof.read(json.dumps(said))
+    cut = checker.Line(*proof.lines["1"][:5], (0.1,), ((1.0, 0.1),))
+    with pytest.raises(ValueError, match="added or removed have bands"):
+        checker.bound(proof.steps, "2.3", 1, cut, checker.Line(*proof.lines["1"]))
+
+
 def test_a_file_that_says_one_thing_twice_is_refused():
     text = dp.prove(dp.gaussian(4.0), epsilon=1.1, delta=1e-6).text()
     assert dp.check(dp.Proof.read(text)) < 1e-6
@@ -277,7 +312,11 @@ def test_a_file_that_says_one_thing_twice_is_refused():
 @pytest.mark.parametrize(
     "run, word",
     [
-        (dp.subsample_substitution(dp.gaussian(2.0), 0.1), "Symmetrised"),
+        (dp.subsample_substitution(dp.gaussian(1.0), 0.3).compose(3), "too long"),
+        (
+            dp.subsample_substitution(dp.gaussian(1.0), 0.3) + dp.subsample(dp.gaussian(1.0), 0.3),
+            "not of both",
+        ),
         (dp.subsample(dp.laplace(2.0), 0.1), "Laplace"),
         (dp.discrete_gaussian(2.0), "Finite"),
         (dp.laplace(2.0).compose(10**6), "too many sums"),
@@ -294,11 +333,11 @@ def test_the_checker_shares_no_code_with_the_accountant():
     import ast
     from importlib.resources import files
 
-    for name in ("checker.py", "sampled.py"):
+    for name in ("checker.py", "sampled.py", "replaced.py"):
         tree = ast.parse((files("dpnotes") / "proofs" / name).read_text(encoding="utf8"))
         imports = [x for x in ast.walk(tree) if isinstance(x, ast.ImportFrom | ast.Import)]
         rooms = {getattr(x, "module", None) or x.names[0].name for x in imports}
-        assert rooms <= {"flint", "math", "itertools", "typing", "sampled"}
+        assert rooms <= {"flint", "math", "itertools", "typing", "sampled", "replaced"}
 
 
 def test_the_delta_that_is_returned_is_rounded_up():
