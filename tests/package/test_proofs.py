@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from flint import arb, ctx
+from flint import acb, arb, ctx
 from mpmath import mp
 
 import dpnotes as dp
-from dpnotes.proofs import checker
+from dpnotes.proofs import checker, sampled
 from dpnotes.proofs.proof import SWAPPED
-from evidence import at_most, holds
+from evidence import at_most, holds, must_fail
 
 SERVED = {
     "the first page": dp.subsample(dp.gaussian(4.0), 0.01).compose(10_000),
@@ -338,6 +338,19 @@ def test_the_checker_shares_no_code_with_the_accountant():
         imports = [x for x in ast.walk(tree) if isinstance(x, ast.ImportFrom | ast.Import)]
         rooms = {getattr(x, "module", None) or x.names[0].name for x in imports}
         assert rooms <= {"flint", "math", "itertools", "typing", "sampled", "replaced"}
+
+
+def test_sums_of_turned_terms():
+    """On a short line by products, on a long one also by a series: balls that hold the sum."""
+    ctx.prec, rng = 140, np.random.default_rng(4)
+    terms, losses = ([arb(float(x)) / 7 for x in rng.uniform(-1, 1, 300)] for _ in range(2))
+    for count, h in ((60, arb(1) / 9), (sampled.LONG_LINE, arb(1) / 9), (500, -arb(1) / 300)):
+        sums, rest = sampled.turned(terms, losses, h, count, arb("1e-4"))
+        for j in (0, 1, 37, count):
+            true = sum((a * acb(0, j * h * x).exp() for a, x in zip(terms, losses, strict=True)))
+            holds(bool((abs(sums[j] - true) - rest).lower() <= 0), "what is left out")
+            holds(bool(abs(sums[j] - true) < 0.01), "and it is little")
+    must_fail(holds, bool((abs(sums[count] * 1.1 - true) - rest).lower() <= 0))
 
 
 def test_the_delta_that_is_returned_is_rounded_up():
