@@ -24,7 +24,7 @@ from ..numerics import expm1_complex, log1p_complex
 from .law import EPS, kept
 from .line import SumOfLines, line
 from .sampled_gaussian import RATIO
-from .tilts import TOLERANCE, Tilts
+from .tilts import TOLERANCE, Saddle, Tilts
 from .total import Total
 
 NOTHING = -690.0  # the least log J/a
@@ -172,12 +172,13 @@ class Bands:
     def place(self, log_tail):
         """About the e of this tail: no band has more of it, and one has nearly all."""
         some = [tilts for tilts in self.tilts if tilts.log_bounds(np.zeros(1))[0] > log_tail]
-        return max([1e-300, *(tilts.saddle(log_tail=log_tail)[1] for tilts in some)])
+        return max([1e-300, *(tilts.saddle(log_tail=log_tail).epsilon for tilts in some)])
 
-    def lines(self, epsilon, nodes, pinched):
+    def lines(self, place, nodes, pinched):
         """A line for each term that matters at this e; the others are bounded. Those that do not
         fall get a pinch with so many nodes, or none. None for tails so small that their tilts lead
         out of the windows."""
+        epsilon = place.epsilon
         bounds = [float(tilts.log_bounds(np.array([epsilon]))[0]) for tilts in self.tilts]
         saddles = np.array([tilts.saddle(epsilon=epsilon)[::2] for tilts in self.tilts])
         log_tail = min(float(np.logaddexp.reduce(np.fmin(saddles[:, 1], bounds))), 0.0)
@@ -185,7 +186,7 @@ class Bands:
             return None
         lines, rest = [], []
         for tilts, (c, _), most in zip(self.tilts, saddles, bounds, strict=True):
-            start = float(c), epsilon, log_tail
+            start = Saddle(float(c), epsilon, log_tail)
             pinched_nodes = pinched if most > log_tail + log(SEEN) else 0
             one = most > log_tail + log(TOLERANCE) and line(tilts, start, nodes, pinched_nodes)
             lines += [one] if one else []

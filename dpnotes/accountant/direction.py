@@ -20,7 +20,7 @@ from .finite import Sums, is_short
 from .law import EPS
 from .line import beside
 from .roots import SHARP, WORSE, certain_ends, solve
-from .tilts import Tilts
+from .tilts import Saddle, Tilts
 from .total import Total
 from .ways import tail_near
 
@@ -62,7 +62,7 @@ class Direction:
             place, parts = np.array([epsilon]), self.total.parts
             alone = [log(k) + step.curve().log_delta(place)[0] for step, k in parts]
             return min(float(np.logaddexp.reduce(alone)), 0.0)
-        return min(self.tilts[1].saddle(epsilon=epsilon)[2], 0.0)
+        return min(self.tilts[1].saddle(epsilon=epsilon).log_tail, 0.0)
 
     def chernoff_delta(self, epsilon):
         """Chernoff's bound on delta for an array of e; 1 where the answer costs no more."""
@@ -153,15 +153,17 @@ class Direction:
                 return side, tail, max(SHARP, min(limit, WORSE * TRUSTED))
         near, side = float(epsilon[middle]), 1
         start = self.tilts[1].saddle(epsilon=near)
-        if start[2] > log(0.5):
+        if start.log_tail > log(0.5):
             side, start = -1, self.tilts[-1].saddle(epsilon=near)
 
         def asked(tail, start):
             answer = (log_tail,), _, (error,) = tail.sums(epsilon[[middle]])
             log_tail += log1p(error)
-            return (start[0], near, log_tail), error, log_tail < start[2] - LOWER, answer
+            better = start._replace(log_tail=log_tail)
+            return better, error, log_tail < start.log_tail - LOWER, answer
 
-        return side, tail_near(self.tilts[side], (start[0], near, start[2]), asked, False)[0], 0.0
+        start = start._replace(epsilon=near)
+        return side, tail_near(self.tilts[side], start, asked, False)[0], 0.0
 
     def epsilon(self, delta):
         """(low, high) for an array of 0 <= delta <= 1."""
@@ -186,40 +188,42 @@ class Direction:
 
     def _epsilons(self, delta, middle):
         """Which delta the tail near the middle one serves, and its answers."""
-        answer, error = np.outer([0.0, inf], np.ones(len(delta))), np.full(len(delta), inf)
-        rest = delta - self.infinite
+        answer, rest = np.outer([0.0, inf], np.ones(len(delta))), delta - self.infinite
         side = 1 if self.written or rest[middle] <= 0.5 else -1
         target = np.log(rest) if side > 0 else np.log1p(-delta)
-        tilts, log_tail = self.tilts[side], float(target[middle])
-        start, last = (*tilts.saddle(log_tail=log_tail)[:2], log_tail), self.top + self.top_error
-
-        def asked(tail, start):
-            root = solve(tail, target[[middle]], start[1], side, 0, last)
-            (e,), (slope,), (error,) = root
-            sure = error < (PINCHED if tail.pinch else FAIR)
-            better = tilts.saddle(epsilon=e)[0], float(e), log_tail
-            return better, float(error), not sure and abs(e - start[1]) * slope > FAR, root
-
-        written = self.written, None
-        tail, root = written if self.written else tail_near(tilts, start, asked, True)
-        if tail is not None:
-            if root is None or len(delta) > 1:
-                place = root[0][0] if root else start[1]
-                root = solve(tail, target, place, side, middle, last)
-            epsilon, slope, error = root
-        self.last = tail
+        self.last, root = self._roots(target, middle, side)
+        error = root[2] if root else np.full(len(delta), inf)
         good = error <= _limit(error[middle])
         good[middle] = True
-        if tail is not None:
+        if root:
             rounding = 4 * EPS * (np.abs(target) + (self.infinite + delta) / rest)[good]
             most = np.log(delta - self.surely_infinite) if side > 0 else target
             targets = np.array([most[good] + side * rounding, target[good] - side * rounding])
-            root = epsilon[good], slope[good], error[good]
-            answer[:, good] = certain_ends(tail, targets, *root, side)
+            epsilon, slope = (x[good] for x in root[:2])
+            answer[:, good] = certain_ends(self.last, targets, epsilon, slope, error[good], side)
         if not error[middle] < TRUSTED:
             answer[1] = np.minimum(answer[1], self.tilts[1].epsilon_bounds(np.log(rest)))
         answer = np.where(np.isnan(answer), [[0.0], [inf]], answer)
         return good, np.maximum(answer, 0.0)
+
+    def _roots(self, target, middle, side):
+        """The tail near the middle log tail, and of all of them e, slope and error; or no tail."""
+        tilts, log_tail = self.tilts[side], float(target[middle])
+        start = tilts.saddle(log_tail=log_tail)._replace(log_tail=log_tail)
+        last = self.top + self.top_error
+
+        def asked(tail, start):
+            root = solve(tail, target[[middle]], start.epsilon, side, 0, last)
+            (e,), (slope,), (error,) = root
+            sure = error < (PINCHED if tail.pinch else FAIR)
+            far = not sure and abs(e - start.epsilon) * slope > FAR
+            return Saddle(tilts.saddle(epsilon=e).c, float(e), log_tail), float(error), far, root
+
+        tail, root = (self.written, None) if self.written else tail_near(tilts, start, asked, True)
+        if tail and (root is None or len(target) > 1):
+            place = root[0][0] if root else start.epsilon
+            root = solve(tail, target, place, side, middle, last)
+        return tail, root
 
     def renyi(self, alpha):
         """The Rényi divergence of order alpha >= 1."""

@@ -76,7 +76,8 @@ class Finite(Step):
         return STEEPEST / max(np.abs(loss[log_p > -800]).max(initial=0.0), 1e-300)
 
     def rule(self, _c, _band):
-        return Rule(*self.arrays, self.infinite, self.lost)
+        loss, log_p = self.arrays
+        return Rule(loss, log_p, self.infinite, self.lost)
 
     def size(self, c, _band):
         loss, log_p = self.arrays

@@ -17,7 +17,6 @@ need K of one round to 1e-24.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache
 from math import inf, isqrt, sqrt
 from typing import NamedTuple
@@ -34,8 +33,6 @@ BLOCK = 400_000  # entries of the largest matrix that is held at once
 SOME = 32  # rows that are summed along a line at once, at most
 MANY, MOST = 1_500, 900_000  # losses, and nodes, for which a transform pays; losses of a line
 TERMS, FOURIER = 22, 128  # of its series; its round-off in EPS, more than 5 (4 + log2 of 2^20)
-
-
 kept = lru_cache  # of methods: steps are frozen values, so that equal ones share what is kept
 
 
@@ -130,10 +127,12 @@ def _exp_minus_1(angle):
 class Step:
     """What follows from ``rule``, and what holds for most kinds."""
 
-    rule: Callable  # of its own for each kind, as the next three
+    rule: Callable  # of its own for each kind, as the next four
     size: Callable
     fallings: Callable
     tilt_limit: Callable
+    sampled: Callable  # of a rate: the step on a Poisson sample of the data
+    side: int  # 1, or -1 with the laws exchanged
     infinite = 0.0  # the probability of an infinite loss
     times = np.ones(1)  # of the rows of its law: how often each is run
     slips = 0.0  # the round-off of losses, beside that of a quadrature rule
@@ -149,10 +148,6 @@ class Step:
     def flipped(self):
         """The step with p and q exchanged."""
         return self
-
-    def sampled(self, rate):
-        """The step on a Poisson sample of the data, or on a sample of its sample."""
-        return replace(self, rate=self.rate * rate)
 
     def _power(self, c):
         """Of the ratio of both laws of a sample, in p e^(cL) = q ratio^power, q the one without."""

@@ -193,8 +193,8 @@ def _log_cut(falls, height):
 
 
 def line(tilts, start, nodes, pinched):
-    """The line for a saddle point (c, e, log t), or None if it can't be had with so many nodes, or
-    so many with a pinch."""
+    """The line for a saddle point, or None if it can't be had with so many nodes, or so many with a
+    pinch."""
     total = tilts.total
     c, period, rivals, value, variance = tilts.plan(start)
     if not np.isfinite(period):
@@ -206,7 +206,7 @@ def line(tilts, start, nodes, pinched):
             period, cut = count * grid[1], -np.inf
             return Line(tilts, c, period, count // 2 + 1, 1 / count, rivals, cut, grid)
     step = 2 * pi / period
-    log_room = start[2] - (value - c * start[1]) + log(TOLERANCE)
+    log_room = start.log_tail - (value - c * start.epsilon) + log(TOLERANCE)
     height, log_cut = fall(total, c, variance, log_room, nodes * step)
     if height is not None:
         count = ceil(height / step) + 1
@@ -236,7 +236,8 @@ def _pinched(tilts, start, count):
     work. Its exponent at the last node is -f, with e^(-f) f^2/2 / (pi Y) about ENOUGH of the tail:
     one step of f = room + 2 log f, and at least the 10 of the bound on the cut."""
     c, period, rivals, value, _ = tilts.plan(start, ENOUGH)
-    step, log_tail = 2 * pi / period, start[2] - (value - c * start[1])  # over M(c) e^(-ce)
+    step = 2 * pi / period
+    log_tail = start.log_tail - (value - c * start.epsilon)  # over M(c) e^(-ce)
     while count >= FEWEST and tilts.total.work(c, step, count) > WORK:
         count = count * 3 // 4
     if count < FEWEST:

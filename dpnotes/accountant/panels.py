@@ -64,6 +64,9 @@ class Laplace(Step):
         log_delta = partial(laplace_log_delta, self.end)
         return OneStep(log_delta, self.end, self.end, self.rate, self.side)
 
+    def sampled(self, rate):
+        return replace(self, rate=self.rate * rate)
+
     def flipped(self):
         return self if self.rate == 1 else replace(self, side=-self.side)
 

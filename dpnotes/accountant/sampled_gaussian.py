@@ -69,6 +69,9 @@ class SampledGaussian(Step):
         size = 1 / self.sigma
         return OneStep(partial(gaussian_log_delta, size), size, size**2, self.rate, self.side)
 
+    def sampled(self, rate):
+        return replace(self, rate=self.rate * rate)
+
     def weaker(self, other):
         """It may have more noise, on a smaller sample (X-counting-filter)."""
         alone = type(self) is type(other) and self.sigmas == other.sigmas == ()

@@ -6,6 +6,7 @@ a grid that is geometric in c, gives the saddle point of the integrand (``Tilts.
 t(e) <= exp(K(c) + C(c) - c e), and with it the bounds on aliases (``line``).
 """
 
+from collections import namedtuple
 from functools import cached_property
 from math import log, sqrt
 
@@ -18,6 +19,7 @@ STEP = 1 / 3  # of log c in the table
 FIRST = 27  # steps of a new table, and of each extension
 MOST = 400  # entries of a table
 STEEP = 4.0  # more than this between two entries is refined: there few large losses take over
+Saddle = namedtuple("Saddle", "c epsilon log_tail")  # a tilt, the e that has it, about log t(e)
 NEAR = np.concatenate([-np.geomspace(2.0, 0.003, 13), [0.0], np.geomspace(0.003, 2.0, 13)])
 
 
@@ -75,10 +77,10 @@ class Tilts:
         return self._known[key]
 
     def saddle(self, epsilon=None, log_tail=None):
-        """(c, e, log t) of the saddle point for an e, or for a tail."""
+        """The saddle point for an e, or for a tail."""
         t, rows, column, target = self._entries(epsilon, log_tail)
         place = float(np.interp(target, column, t))
-        return float(self.tilt(place)), *(float(np.interp(place, t, x)) for x in rows[2:])
+        return Saddle(float(self.tilt(place)), *(float(np.interp(place, t, x)) for x in rows[2:]))
 
     def _entries(self, epsilon=None, log_tail=None):
         """The entries of the table that an e, or a tail, needs: t, rows, the increasing row to look
@@ -105,8 +107,8 @@ class Tilts:
         return t, rows, column, target
 
     def plan(self, start, tolerance=TOLERANCE):
-        """(c, P, rivals, K, K''): the line near the saddle point ``start`` = (c, e, log t) with the
-        shortest period. The alias at m < 0 is bounded by a rival tilt below c, that at m > 0 by one
+        """(c, P, rivals, K, K''): the line near the saddle point ``start`` with the shortest
+        period. The alias at m < 0 is bounded by a rival tilt below c, that at m > 0 by one
         above, each by exp(K + C - c'e - abs(c - c') P)."""
         near, epsilon, log_tail = start
         t = log(near) if self.side > 0 else log(-1 / near - 1)

@@ -39,7 +39,7 @@ def ways(tilts):
 
 
 def tail_near(tilts, start, asked, guess):
-    """The tail near a saddle point (c, e, log t), or None, and its answer.
+    """The tail near a saddle point, or None, and its answer.
 
     ``asked`` says of a tail and its start which start would be better, the error there, whether
     this one is too far away, and its answer. With a ``guess`` the e of the start is only that."""
@@ -49,8 +49,8 @@ def tail_near(tilts, start, asked, guess):
         while left and way.above < error <= way.most:
             bands = bands_of(tilts.total.parts) if way.each else None
             if bands and guess:
-                start, guess = (start[0], bands.place(start[2]), start[2]), False
-            tried = bands.lines(start[1], *way.nodes) if bands else line(tilts, start, *way.nodes)
+                start, guess = start._replace(epsilon=bands.place(start.log_tail)), False
+            tried = bands.lines(start, *way.nodes) if bands else line(tilts, start, *way.nodes)
             better, off, far, answer = asked(tried, start) if tried else (start, inf, False, None)
             left = far and left - 1
             if off < error:
