@@ -162,8 +162,7 @@ class Direction:
             better = start._replace(log_tail=log_tail)
             return better, error, log_tail < start.log_tail - LOWER, answer
 
-        start = start._replace(epsilon=near)
-        return side, tail_near(self.tilts[side], start, asked, False)[0], 0.0
+        return side, tail_near(self.tilts[side], start._replace(epsilon=near), asked, False)[0], 0.0
 
     def epsilon(self, delta):
         """(low, high) for an array of 0 <= delta <= 1."""

@@ -38,7 +38,9 @@ kept = lru_cache  # of methods: steps are frozen values, so that equal ones shar
 
 def in_blocks(answers, epsilon, most):
     """Rows of answers for an array of e, so many at once."""
-    firsts = range(0, max(len(epsilon), 1), most)
+    if len(epsilon) <= most:
+        return answers(epsilon)
+    firsts = range(0, len(epsilon), most)
     return np.concatenate([answers(epsilon[n : n + most]) for n in firsts], axis=1)
 
 
