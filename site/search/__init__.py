@@ -24,8 +24,9 @@ NAMES = """
     ./div[contains(@class, "proof")]/p[contains(@class, "admonition-title")] | ./dl/dt
     | ./p/strong | ./p/em | ./p/dfn
 """
-# what is written about the book, or repeats it, comes after the page that explains the thing
+# what is written about the book, repeats it or goes on comes after the page that explains the thing
 BEHIND = {"assignments": 0.3, "for-instructors": 0.5, "intro": 0.5}
+BEHIND |= dict.fromkeys(("more-release", "more-sampling", "more-learning"), 0.5)
 BEHIND |= dict.fromkeys(("api", "claims", "errata", "status", "references", "notation"), 0.3)
 LONGEST_FORMULA = 12
 

@@ -413,7 +413,7 @@ def test_nothing_that_is_folded_is_measured_until_it_opens(browser, address):
     """The browser would lay it out first: a second or two on a phone."""
     with Watched(browser, address, viewport=NARROW) as watched:
         watched.context.add_init_script(COUNT_FOLDED)
-        tab = watched.open("chapters/composition.html")
+        tab = watched.open("chapters/jumps.html")
         tab.wait_for_function("window.measured > 50")
         assert tab.evaluate("window.folded") == 0
         wide = "details .math-scroll[tabindex]"
