@@ -23,6 +23,18 @@ READERS = {  # of previews
 }
 HELPER = "public-tests"  # a cell of the notebook that the page does not show
 EMPTY = "Your answer here."  # what stands where a text is to be written
+HEAD = re.compile(r"</h1>\s*(?:<p>(?:(?!</p>).)*?class=\"[^\"]*download.*?</p>)?", re.S)
+# In the page from the start, so that nothing moves; shown only where the scripts can run.
+NOTE = """<div class="hw-note" hidden>
+<p>You can do this assignment here. What you write stays in this browser, on this device; Check runs
+the tests that you see. At the end download the notebook and hand it in: it is the one linked above
+with your answers in it.</p>
+<p><span id="hw-keys">Tab indents; Escape, then Tab, leaves a box; Shift and Enter check it.</span>
+<span id="hw-markdown">Texts are Markdown, formulas between dollar signs (in a list:
+indented).</span></p></div>
+<script>"noModule" in HTMLScriptElement.prototype &&
+  (document.currentScript.previousElementSibling.hidden = false);</script>
+"""
 
 
 def handout(source):
@@ -90,7 +102,7 @@ def add_scripts(app, pagename, templatename, context, doctree):
         f'<link rel="stylesheet" href="{folder}/homework.css">'
         f'<script type="module" src="{folder}/homework.js"></script>'
     )
-    context["body"] += (
+    context["body"] = HEAD.sub(lambda head: head[0] + NOTE, context["body"], count=1) + (
         f'<script type="application/json" id="homework" data-name="{name}" '
         f'data-version="{version}">{embed(text)}</script>'
     )

@@ -76,29 +76,8 @@ export function showResult(box, part, state, message = "", { printed = "", pictu
     );
 }
 
-/** The note on top and the bar that stays in sight. */
+/** The bar that stays in sight. */
 export function frame(actions) {
-  const keys = "Tab indents; Escape, then Tab, leaves a box; Shift and Enter check it.";
-  const note = make(
-    "div",
-    { className: "hw-note" },
-    make("p", {
-      textContent:
-        "You can do this assignment here. What you write stays in this browser, on this device;" +
-        " Check runs the tests that you see. At the end download the notebook and hand it in:" +
-        " it is the one linked above with your answers in it.",
-    }),
-    make(
-      "p",
-      {},
-      make("span", { id: "hw-keys", textContent: keys }),
-      " ",
-      make("span", {
-        id: "hw-markdown",
-        textContent: "Texts are Markdown, formulas between dollar signs (in a list: indented).",
-      }),
-    ),
-  );
   const file = make("input", {
     type: "file",
     accept: ".ipynb,.json",
@@ -126,9 +105,6 @@ export function frame(actions) {
     buttons,
     news,
   );
-  const first = document.querySelector(".bd-article h1");
-  const link = first.nextElementSibling;
-  (link?.querySelector("a.download") ? link : first).after(note);
   document.querySelector(".bd-article").append(bar);
   /** Say something in the bar, perhaps with a button. */
   const tell = (text, action = "") =>

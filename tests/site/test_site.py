@@ -422,6 +422,22 @@ def test_nothing_that_is_folded_is_measured_until_it_opens(browser, address):
         tab.wait_for_selector(wide)
 
 
+MOVED = """globalThis.moved = 0;
+new PerformanceObserver((list) => {
+  for (const one of list.getEntries()) moved += one.value;
+}).observe({type: "layout-shift", buffered: true});"""
+
+
+@pytest.mark.parametrize("name", ["assignments/laplace", "jumps", "risk"])
+def test_nothing_moves_while_a_page_loads(browser, address, name):
+    """What a script adds has its place from the start: a sheet moved by .19."""
+    with Watched(browser, address, viewport=NARROW) as watched:
+        watched.context.add_init_script(MOVED)
+        tab = watched.open(f"chapters/{name}.html")
+        tab.wait_for_timeout(500)
+        assert tab.evaluate("moved") < 0.02
+
+
 LONG_CODE = """() => [...document.querySelectorAll(".cell_input pre")]
   .filter((code) => code.scrollWidth > code.clientWidth + 1).length"""
 
