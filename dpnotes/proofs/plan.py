@@ -183,8 +183,7 @@ class Plan:
             spacings, many = [*spacings, spacing], many + more
             needs[-1] += max(-one, x.left(c), 0.0)
         powers = log(1 + sum(k for _, k in self.laplace + self.laws))
-        spare = 80 if any(x.above or x.below for x in self.kinds) else 48  # bands are differences
-        bits = spare + ceil(1.45 * (max(needs) + powers + max(excess - log(self.delta), 0.0)))
+        bits = 80 + ceil(1.45 * (max(needs) + powers + max(excess - log(self.delta), 0.0)))
         return tuple(spacings), bits, many
 
     def best(self, parts=PARTS, price=MOST):
