@@ -30,7 +30,7 @@ ANGLES = [
     3.1,
 ]
 LONG_LINE, TURN = 200, 4  # nodes from which on terms that turn by less are summed by a series
-MANY, LONG = 2_000_000, 5 * 10**8  # most outcomes of a window, and products with the nodes of a line
+MANY, LONG = 2_000_000, 5 * 10**8  # most outcomes of a window; products with the nodes of a line
 
 
 class Unproved(ValueError):

@@ -5,9 +5,9 @@
 And one for each date of the plan (`plan.yml`): the sections that it shows, its exercises.
 
 A deck has, in the page's order: the title with the question it begins with (or, if an earlier date
-began the chapter, with the sections to come); each statement, its proof one key away if it follows at once; each figure
-and each cell with its output, and the sentence that reads it; each table but long ones; each
-exercise, its hint one key away. Other prose stays on the page: the lecturer says it.
+began the chapter, with the sections to come); each statement, its proof one key away if it follows
+at once; each figure and each cell with its output, and the sentence that reads it; each table but
+long ones; each exercise, its hint one key away. Other prose stays on the page, for the lecturer.
 """
 
 import copy
