@@ -83,6 +83,10 @@ function soon(action) {
 
 const explained = (target) => target.closest?.(".bd-article a.explains");
 const within = (target) => shown && (shown.link.contains(target) || shown.box.contains(target));
+const isAtKeyboard = () => {
+  const place = document.activeElement;
+  return place.matches(":focus-visible") && Boolean(explained(place) || within(place));
+};
 let touched = false;
 addEventListener(
   "pointerdown",
@@ -97,14 +101,17 @@ addEventListener("pointerover", ({ target, pointerType }) => {
   const link = explained(target);
   if (within(target)) clearTimeout(timer);
   else if (link) soon(() => open(link));
-  else soon(close);
+  else if (!isAtKeyboard()) soon(close); // a page that scrolls under a resting mouse closes nothing
 });
 addEventListener("focusin", ({ target }) => {
   const link = explained(target);
   if (link && target.matches(":focus-visible") && !within(target)) soon(() => open(link));
   else if (!within(target)) close();
 });
-addEventListener("keydown", ({ key }) => key === "Escape" && close());
+addEventListener("keydown", ({ key }) => {
+  touched = false;
+  if (key === "Escape") close();
+});
 const topOf = (link) => link.getBoundingClientRect().top;
 function scrolled() {
   if (!shown) return;
