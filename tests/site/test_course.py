@@ -371,6 +371,9 @@ def test_a_reference_shows_its_statement_to_tap_focus_and_hover(tab):
     tab.keyboard.press("Shift+Tab")
     tab.keyboard.press("Tab")
     box.wait_for()
+    tab.mouse.move(5, 5)
+    tab.wait_for_timeout(500)
+    assert box.count(), "what the keyboard opened stays while the mouse is elsewhere"
     assert tab.url == before and not violations(tab, ".explanation")
     tab.keyboard.press("Tab")
     assert box.evaluate("(box) => box.contains(document.activeElement)")
