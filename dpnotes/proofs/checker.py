@@ -201,10 +201,10 @@ def band(steps, epsilon, way, line, above, below):
     height = h * (line.nodes + 1) if line.nodes else arb(0)
     places = zip(line.spacings, above, below, strict=True)
     for (sigma, rate, k), cuts in zip(run.sampled + run.replaced, places, strict=True):
-        one = len(kinds) < len(run.sampled)
-        kind = Sampled((sigma, rate), c, way, line, cuts) if one else None
-        kinds.append((kind or Replaced((sigma, rate), c, line, cuts), k))
-        kinds[-1][0].measure(height)
+        is_sampled, step = len(kinds) < len(run.sampled), (sigma, rate)
+        kind = Sampled(step, c, way, line, cuts) if is_sampled else Replaced(step, c, line, cuts)
+        kind.measure(height)
+        kinds.append((kind, k))
     front, ends = (x.real * (-c * epsilon).exp() for x in run.rest(acb(c)))
     if not line.nodes:
         chernoff = (c * c.log() - (c + 1) * (c + 1).log()).exp()

@@ -9,7 +9,7 @@ from math import ceil, floor, sqrt
 
 from flint import acb, arb
 
-from .sampled import ANGLES, LONG, MANY, beyond, least, surely, turned
+from .sampled import ANGLES, at_nodes, beyond, least, limit_work, surely
 
 
 def normal(x):
@@ -25,9 +25,7 @@ class Half:
         surely(self.spacing > 0, "a spacing is positive")
         wide = max(float(n / self.s - self.m), 0.0) + sqrt(1.4 * self.bits)
         first, last = floor(-0.7 * self.bits / spacing), ceil(wide / spacing)
-        many = last - first
-        surely(many <= MANY and many * self.bits <= 400 * MANY, "too many outcomes")
-        surely(line.nodes * many <= LONG, "the line is too long")
+        limit_work(last - first, line)
         self.places = [self.spacing * i for i in range(first, last + 1)]
         at = [self.outcome(t) for t in self.places]
         self.loss = [self.ratio(el).log() for el in at]
@@ -81,10 +79,7 @@ class Half:
 
     def values(self, h, count):
         """At the nodes of a line."""
-        small = (self.real * arb(2) ** -self.bits).lower()
-        total, rest = turned(self.terms, self.loss, h, count, small)
-        error = least([self.error + rest])
-        return [value + acb(arb(0, error), arb(0, error)) for value in total]
+        return at_nodes(self, self.terms, h, count)
 
     def lifted(self, height, angle):
         """At least its size for all y from this height on."""

@@ -117,9 +117,7 @@ class Sampled:
             high = min(high, narrow * (n / s**2 + t / width**2) + far)
         self.first, last = floor((low - s * wide) / spacing), ceil(max(high, 1.0) / spacing)
         few = 10 if self.above or self.below else 1  # of each of several bands
-        many = few * (last - self.first)
-        surely(many <= MANY and many * self.bits <= 400 * MANY, "too many outcomes")
-        surely(line.nodes * (last - self.first) <= LONG, "the line is too long")
+        limit_work(last - self.first, line, few)
         return [self.spacing * i for i in range(self.first, last + 1)]
 
     def kept(self, cut, x):
@@ -207,10 +205,7 @@ class Sampled:
         return [a + b for a, b in zip(low, part, strict=True)], low
 
     def turned(self, terms, h, count):
-        small = (self.real * arb(2) ** -self.bits).lower()
-        total, rest = turned(terms, self.loss, self.way * h, count, small)
-        error = least([self.error + rest])
-        return [value + acb(arb(0, error), arb(0, error)) for value in total]
+        return at_nodes(self, terms, self.way * h, count)
 
     def lifted(self, height, angle):
         """At least abs(M(c + iy)) for all y from there on (jumps-lift, X-lifted-sum); where the
@@ -231,6 +226,22 @@ class Sampled:
             total = sum((a * b for a, b in zip(terms, factors, strict=True)), rest)
             found.append(least([self.lift(angle).exp() * total, self.real]))
         return found
+
+
+def limit_work(outcomes, line, windows=1):
+    """Refuse so many outcomes, in each of several windows, on this line."""
+    many = windows * outcomes
+    surely(many <= MANY and many * line.bits <= 400 * MANY, "too many outcomes")
+    surely(line.nodes * outcomes <= LONG, "the line is too long")
+
+
+def at_nodes(one, terms, h, count):
+    """The integrals at the nodes of a line: ``terms`` turned by the losses of ``one``, and its
+    error."""
+    small = (one.real * arb(2) ** -one.bits).lower()
+    total, rest = turned(terms, one.loss, h, count, small)
+    error = least([one.error + rest])
+    return [value + acb(arb(0, error), arb(0, error)) for value in total]
 
 
 def turned(terms, losses, h, count, small):
