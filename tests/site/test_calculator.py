@@ -12,7 +12,16 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from test_homework import STAND_IN
-from test_site import SOME_LOOKS, Watched, lighten, look, sticking_out, violations
+from test_site import (
+    MOVED,
+    SOME_LOOKS,
+    Watched,
+    lighten,
+    look,
+    sticking_out,
+    violations,
+    what_moved,
+)
 
 from calculator import USUAL, known_answer, query_of
 from dpnotes import calculator
@@ -156,16 +165,11 @@ def test_nothing_moves_while_the_page_loads(browser, address):
     """What the script makes of the page is what stands in it, to the pixel: the shift was .20."""
     with Watched(browser, address) as moved:
         with_python(moved, "export const available = Promise.resolve(false);")
-        moved.context.add_init_script(
-            """globalThis.moved = [];
-            new PerformanceObserver((list) => moved.push(...list.getEntries().map((one) =>
-              [one.value, ...one.sources.map(({node}) => node?.className ?? "")])))
-              .observe({type: "layout-shift", buffered: true});"""
-        )
-        tab = moved.open(PAGE)
-        tab.wait_for_timeout(500)
-        of_form = [one for one in tab.evaluate("moved") if "calculator" in " ".join(one[1:])]
-        assert of_form == [] and sum(one[0] for one in tab.evaluate("moved")) < 0.02
+        moved.context.add_init_script(MOVED)
+        moved.open(PAGE)
+        shifts = what_moved(moved)
+        of_form = [one for one in shifts if "calculator" in " ".join(one[1:])]
+        assert of_form == [] and sum(one[0] for one in shifts) < 0.02
 
 
 def test_the_address_is_the_state(form):

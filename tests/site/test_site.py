@@ -54,7 +54,7 @@ class Watched:
         self.context.set_default_timeout(PATIENCE)  # of other tabs, too
         self.tab = self.context.new_page()
         self.tab.on("console", self.note_console)
-        self.tab.on("pageerror", lambda error: self.faults.append(f"script error: {error}"))
+        self.tab.on("pageerror", lambda error: self.faults.append(f"script error: {error.stack}"))
         self.tab.on("requestfailed", self.note_failure)
         self.tab.on("response", self.note_response)
         self.tab.on("request", self.note_request)
@@ -94,11 +94,26 @@ class Watched:
 
 UNUSED_FONTS = """async () => {
   await document.fonts.ready;
+  const style = ({ weight, style }) =>
+    (/bold|700/.test(weight) ? "Bold" : "") + (style === "italic" ? "Italic" : "") || "Regular";
   const used = [...document.fonts].filter((face) => face.status === "loaded");
-  const names = new Set(used.map((face) => face.family.replaceAll('"', "")));
-  const early = [...document.querySelectorAll("link[rel=preload][as=font]")];
-  return early.map((link) => /fonts\\/(\\w+)-/.exec(link.href)[1]).filter((one) => !names.has(one));
+  const names = new Set(used.map((face) => `${face.family.replaceAll('"', "")}-${style(face)}`));
+  const early = [...document.querySelectorAll("link[rel=preload]")];
+  return early.map((link) => /([^/]+)\\.woff2$/.exec(link.href)?.[1] ?? link.href)
+    .filter((one) => !names.has(one));
 }"""
+MOVED = """globalThis.moved = [];
+new PerformanceObserver((list) => moved.push(...list.getEntries().map((one) =>
+  [one.value, ...one.sources.map(({node}) => node?.className ?? "")])))
+  .observe({type: "layout-shift", buffered: true});"""
+
+
+def what_moved(watched):
+    """Layout shifts since the page was opened: how much, and the classes of what moved."""
+    watched.tab.wait_for_timeout(500)
+    return watched.tab.evaluate("moved")
+
+
 OPEN_ALL = "document.querySelectorAll('details').forEach((block) => (block.open = true))"
 
 
@@ -183,7 +198,7 @@ def thin(tab):
           if (known.size === before) block.remove();
         });
         all(".copybtn, .run-bar").filter((one) => again(one, one.parentElement.parentElement))
-          .forEach((one) => one.remove());
+          .forEach((one) => one.matches(".run-bar") ? one.replaceChildren() : one.remove());
         drop(all("pre span").filter((word) =>
           !word.children.length && again(word, word.closest("pre").parentElement)));
         all(".katex").filter((formula) => !formula.closest(".math-scroll")
@@ -431,20 +446,13 @@ def test_nothing_that_is_folded_is_measured_until_it_opens(browser, address):
         tab.wait_for_selector(wide)
 
 
-MOVED = """globalThis.moved = 0;
-new PerformanceObserver((list) => {
-  for (const one of list.getEntries()) moved += one.value;
-}).observe({type: "layout-shift", buffered: true});"""
-
-
 @pytest.mark.parametrize("name", ["assignments/laplace", "jumps", "risk"])
 def test_nothing_moves_while_a_page_loads(browser, address, name):
     """What a script adds has its place from the start: a sheet moved by .19."""
     with Watched(browser, address, viewport=NARROW) as watched:
         watched.context.add_init_script(MOVED)
-        tab = watched.open(f"chapters/{name}.html")
-        tab.wait_for_timeout(500)
-        assert tab.evaluate("moved") < 0.02
+        watched.open(f"chapters/{name}.html")
+        assert sum(value for value, *_ in what_moved(watched)) < 0.02
 
 
 LONG_CODE = """() => [...document.querySelectorAll(".cell_input pre")]
