@@ -94,20 +94,21 @@ def _to_gain(places, height, at):
 
 
 def _bounds(first, second, places, alpha):
-    """For places s and levels: 1 - delta(s) - e^s alpha from below, delta(s) + e^s alpha from
-    above, and how well delta is known. For s < 0 the curve of the other direction says delta(s).
-    A power that is small has more digits than 1 minus the error."""
+    """For places s and levels: 1 - delta(s) - e^s alpha from below, which is an error of attacks,
+    delta(s) + e^s alpha from above, which is a power, and how far apart the ends of delta(s) are.
+
+    For s < 0 it is 1 - delta(s) = e^s (1 - delta'(-s)), with delta' of the other direction."""
     s, curve, right = places.ravel(), np.empty((3, places.size)), places.ravel() >= 0
     if right.any():
         curve[:, right] = first.curve(s[right], EPS / 2 * min(1.0, alpha.min()))
     if not right.all():
         curve[:, ~right] = second.curve(-s[~right], EPS / 2)
-    low, high, missed = curve.reshape(3, *places.shape)
-    size, more = np.exp(np.abs(places)), alpha * (1 + 8 * EPS)
-    rises, falls = missed - size * more, (missed - more) / size * (1 - 4 * EPS)
-    least = np.nan_to_num(np.where(places >= 0, rises, falls), nan=-inf, neginf=-inf)
-    most = np.where(places >= 0, np.fmin(high + size * more, 1 - least), 1 - least)
-    return least, most, np.where(places >= 0, high - low, (high - low) / size)
+    low, high, not_delta = curve.reshape(3, *places.shape)  # the last is 1 - delta, from below
+    slope, level, right = np.exp(np.abs(places)), alpha * (1 + 8 * EPS), places >= 0
+    error = np.where(right, not_delta - slope * level, (not_delta - level) / slope * (1 - 4 * EPS))
+    error = np.nan_to_num(error, nan=-inf, neginf=-inf)
+    power = np.where(right, np.fmin(high + slope * level, 1 - error), 1 - error)  # more digits
+    return error, power, np.where(right, high - low, (high - low) / slope)
 
 
 def mu_of(epsilon, delta):

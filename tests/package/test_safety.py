@@ -76,12 +76,12 @@ def one_run(rng):
     obeys(some_run(rng), delta, np.sort(10 ** rng.uniform(-3, 1, 3)), 1 + 2.0 ** np.arange(7))
 
 
-SEEDS = [*range(16), *(pytest.param(n, marks=pytest.mark.thorough) for n in range(16, 800))]
+SEEDS = [*range(4), *(pytest.param(n, marks=pytest.mark.thorough) for n in range(4, 800))]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_runs(seed):
-    """Ten for each seed: 160 in the usual suite, 8,000 in the thorough one."""
+    """Ten for each seed: 40 in the usual suite, 8,000 in the thorough one."""
     rng = np.random.default_rng(seed)
     for _ in range(10):
         one_run(rng)

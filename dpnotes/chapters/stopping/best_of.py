@@ -101,13 +101,15 @@ class _NegativeBinomial(Runs):
         return (1 + self.eta) * np.log1p(rise)  # log of (e^epsilon + gamma)/(1 + gamma e^epsilon)
 
     def renyi(self, loss, alpha):
-        power, log = 1 + self.eta, -np.log(self.gamma)
+        log = -np.log(self.gamma)
 
-        def at(orders):
-            return (1 - 1 / orders) * loss.renyi(orders) + log / orders
+        def choice(order):
+            """What one more run to choose from costs, by a divergence of any other order."""
+            return (1 - 1 / order) * loss.renyi(order) + log / order
 
-        back = min(at(orders_near(at(ORDERS), ORDERS)).min(), loss.renyi(np.inf))
-        return loss.renyi(alpha) + power * back + np.log(self.mean) / (alpha - 1)
+        near_best = orders_near(choice(ORDERS), ORDERS)
+        least = min(choice(near_best).min(), loss.renyi(np.inf))  # at an infinite order
+        return loss.renyi(alpha) + (1 + self.eta) * least + np.log(self.mean) / (alpha - 1)
 
 
 @dataclass(frozen=True)
