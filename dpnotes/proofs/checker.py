@@ -102,8 +102,8 @@ class Run:
         return sampled_step(sigma, rate, epsilon, way) if len(steps) == k == 1 else None
 
     def listed(self, epsilon):
-        """All sums of losses of finite laws, and of the ends of Laplace noise: how often each
-        outcome occurs, and how probable."""
+        """The mean of (1 - e^(epsilon - L))_+ over all sums L of losses of finite laws, and of the
+        ends of Laplace noise: by how often each outcome occurs."""
         laws = self.finite + self.ends
         known = "too many sums of losses to list"
         surely(all(k <= ROUNDS or len(law) == 1 for law, k in laws), known)
@@ -137,11 +137,12 @@ class Run:
 
 def law(p, q, way):
     """Losses with their probabilities, and the probability of an infinite one; p and q are divided
-    by their sums."""
+    by their sums. Every probability is 0 or surely above it."""
     first, second = ([arb(x) for x in side] for side in ((p, q) if way > 0 else (q, p)))
     one, other = sum(first, arb(0)), sum(second, arb(0))
     surely((one > 0) & (other > 0), "a law has mass")
     first, second = [x / one for x in first], [x / other for x in second]
+    surely(all(x > 0 or x == 0 for x in first + second), "probabilities are not negative")
     pairs = list(zip(first, second, strict=True))
     losses = [((a / b).log(), a) for a, b in pairs if a > 0 and b > 0]
     return losses, sum((a for a, b in pairs if b == 0), arb(0))
@@ -175,7 +176,9 @@ def bound(steps, epsilon, way, *lines):
     written = run.written(arb(epsilon))
     if written is not None:
         return least([written + run.infinite])
-    surely(sum(line.nodes * line.bits for line in lines) <= LONGEST, "the line is too long")
+    outcomes = sum(len(law) for law, _ in run.finite)
+    work = sum(line.nodes * line.bits for line in lines) * max(1, outcomes / 10)
+    surely(work <= LONGEST, "the line is too long")
     none: tuple = ((),) * len(run.sampled + run.replaced)
     bands, above = [], none
     for line in lines:

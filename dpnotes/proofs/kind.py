@@ -68,6 +68,10 @@ class Kind:
         """log of what may be left of the window, as a part of M."""
         return self.power(c) * np.log1p(-self.rate) - self.real(c) if self.way < 0 else 0.0
 
+    def turned(self, c, angle):
+        """log of what a lift by this angle multiplies the outcomes beyond the window by."""
+        return max(self.power(c) * log(np.cos(angle / 2)), 0.0)
+
     def real(self, c):
         """log of M of one step at the tilt c."""
         return total(self.terms(c)[2])
@@ -87,11 +91,11 @@ class Kind:
 
     def spacing(self, c, y, need):
         """That at which jumps-quadrature bounds the error by e^-need, and how many outcomes."""
-        n, s, most, (u, loss, terms) = self.power(c), self.sigma, 0.0, self.terms(c)
+        s, most, (u, loss, terms) = self.sigma, 0.0, self.terms(c)
         share = np.exp(log(self.rate) + u - loss)
         beyond = np.logaddexp.accumulate(terms[::-1])[::-1] - total(terms) if self.way > 0 else None
         for a in ANGLES:
-            more, rise = 0.0 if n >= 0 else n * log(np.cos(a / 2)), y * a
+            more, rise = self.turned(c, a), y * a
             if self.way > 0 and a < pi / 2:
                 phase = np.arctan2(share * np.sin(a), 1 - share * (1 - np.cos(a)))
                 far = np.maximum(y * phase, y * (a - 0.1) + np.maximum(beyond + 0.1 * y, -40.0))
@@ -132,6 +136,9 @@ class Swapped:
         return min(1.0, self.sigma)
 
     def left(self, _):
+        return 0.0
+
+    def turned(self, *_):
         return 0.0
 
     def nodes(self, c, angle=0.0):

@@ -134,7 +134,7 @@ class Plan:
             except Far:
                 break
             own = min(own, max(other, self.epsilon))
-        return float(max(own, right))
+        return float(max(own, right, 1 / c))
 
     def line(self, c, most):
         """The line at this tilt, and its cost; or Far."""
@@ -160,8 +160,9 @@ class Plan:
             low, y = (low, middle) if cut(middle)[0] <= self.goal else (middle, y)
         count = max(ceil(1.02 * y * period / (2 * pi)), 2)
         y = (count + 1) * 2 * pi / period
-        spacings, bits, _ = self.inside(c, y)
-        return Line(c, period, count, cut(y)[1], bits, spacings), cost(y)
+        angle = cut(y)[1]
+        spacings, bits, _ = self.inside(c, y, angle)
+        return Line(c, period, count, angle, bits, spacings), cost(y)
 
     def ends_alone(self, c, y):
         """log of the cut of X-proof-atoms."""
@@ -171,17 +172,18 @@ class Plan:
         power = rounds * log1p(1 / (2 * y))
         return float(ends + power + log(-np.expm1(-power) / (2 * pi * y)) - c * self.epsilon)
 
-    def inside(self, c, y):
-        """Spacings of outcomes for heights up to y, bits, and how many outcomes."""
+    def inside(self, c, y, angle=0.0):
+        """Spacings of outcomes for heights up to y, bits for this lift, and how many outcomes."""
         excess = self.rest(c) + sum(x.times * x.real(c) for x in self.kinds) - c * self.epsilon
         spacings: list[float] = []
         many, needs = 0.0, [max(excess - self.goal, 0.0)]
         for x in self.kinds:
             one = x.real(c)
-            needs.append(needs[0] + log(4 * x.times * len(self.kinds)) + 3)
+            near = 8 if self.ends() or x.above else 3  # what two bands share is counted twice
+            needs.append(needs[0] + log(4 * x.times * len(self.kinds)) + near)
             spacing, more = x.spacing(c, y, needs[-1])
             spacings, many = [*spacings, spacing], many + more
-            needs[-1] += max(-one, x.left(c), 0.0)
+            needs[-1] += max(-one, x.left(c), 0.0) + x.turned(c, angle)
         powers = log(1 + sum(k for _, k in self.laplace + self.laws))
         bits = 80 + ceil(1.45 * (max(needs) + powers + max(excess - log(self.delta), 0.0)))
         return tuple(spacings), bits, many

@@ -33,8 +33,9 @@ FORMAT = "dpnotes proof 1: (epsilon, delta)-DP when a person is "
 class Proof:
     """That a run is (epsilon, delta)-DP, in both directions; made by ``dp.prove``.
 
-    ``steps`` says what is run and how often, ``epsilon`` and ``delta`` what is proved: decimals, of
-    which no digit is rounded. ``lines`` has for each direction the tilt, the period, how many
+    ``steps`` says what is run and how often, ``epsilon`` and ``delta`` what is proved: decimals,
+    which ``dp.check`` takes as they stand. The two laws of a finite step are divided by their sums,
+    which are 1 to about 15 digits. ``lines`` has for each direction the tilt, the period, how many
     nodes, the angle of the lift, the bits, and the spacings of outcomes; or this for each band of
     outcomes, with where and how softly it ends. ``text`` is a file of it.
 
@@ -181,14 +182,14 @@ def prove(run: PrivacyLoss, epsilon: NonnegativeNumber, delta: OpenProbabilityNu
     steps are samples under substitution; a ValueError of one sentence where none is found.
 
     It needs room: ``run.epsilon(delta) * (1 + 1e-9)`` is proved, the least epsilon itself seldom
-    is. Served: Gaussian noise, on all of the data or sampled (also under substitution), of several
-    kinds, Laplace noise, and finite laws (named up to 15 digits); without Gaussian noise only if
-    few sums of their losses must be listed, and many rounds of Laplace noise take seconds (with
-    room 1e-6 a tenth of that). Few rounds of rare sampling take seconds; the rarest (a rate of
-    1e-7, say) are refused, as are few rounds, but one, under substitution, and sampled Laplace
-    noise. Nothing of the accountant is trusted: ``check`` proves it anew, in ball arithmetic
-    (X-proof, X-proof-atoms, X-proof-bands, X-proof-substitution). It needs ``pip install
-    'dpnotes[proof]'``.
+    is. The proof is of what it says in ``steps``, where each number has at most 15 digits. Served:
+    Gaussian noise, on all of the data or sampled (also under substitution), of several kinds,
+    Laplace noise, and finite laws; without Gaussian noise only if few sums of their losses must be
+    listed, and many rounds of Laplace noise take seconds (with room 1e-6 a tenth of that). Few
+    rounds of rare sampling take seconds; the rarest (a rate of 1e-7, say) are refused, as are few
+    rounds, but one, under substitution, and sampled Laplace noise. Nothing of the accountant is
+    trusted: ``check`` proves it anew, in ball arithmetic (X-proof, X-proof-atoms, X-proof-bands,
+    X-proof-substitution). It needs ``pip install 'dpnotes[proof]'``.
 
     >>> run = dp.subsample(dp.gaussian(4.0), 0.01).compose(10_000)
     >>> proof = dp.prove(run, epsilon=0.9468669, delta=1e-5)
@@ -196,22 +197,23 @@ def prove(run: PrivacyLoss, epsilon: NonnegativeNumber, delta: OpenProbabilityNu
     True
     """
     checker, plan = _tools()
-    checker.ctx.prec = 200  # of what is asked before there is a line
-    steps, most = steps_of(run), run.delta(epsilon)
-    checker.surely(most < delta, f"delta at epsilon = {epsilon!r} is about {most:.6g}, not less")
-    room = min(log(delta / most) if most else 1.0, 0.1)
-    lines: dict[str, list] = {}
-    for way in (1, -1):
-        balls = checker.Run(steps, way)
-        if way < 0 and balls.symmetric:
-            lines["-1"] = lines["1"]
-            break
-        if balls.written(checker.arb(repr(epsilon))) is None:
-            found = plan.lines(balls, epsilon, delta, max(room, 1e-13))
-        else:
-            found = [checker.Line(1.0, 1.0, 0, 1.0, 200, ())]
-        told = [[*line[:5], list(line[5]), list(map(list, line[6]))] for line in found]
-        lines[str(way)] = told if len(told) > 1 else told[0][:6]
+    with checker.ctx.workprec(200):  # of what is asked before there is a line
+        steps, most = steps_of(run), run.delta(epsilon)
+        known = f"delta at epsilon = {epsilon!r} is about {most:.6g}, not less"
+        checker.surely(most < delta, known)
+        room = max(min(log(delta / most) if most else 1.0, 0.1), 1e-13)
+        lines: dict[str, list] = {}
+        for way in (1, -1):
+            balls = checker.Run(steps, way)
+            if way < 0 and balls.symmetric:
+                lines["-1"] = lines["1"]
+                break
+            if balls.written(checker.arb(repr(epsilon))) is None:
+                found = plan.lines(balls, epsilon, delta, room)
+            else:
+                found = [checker.Line(1.0, 1.0, 0, 1.0, 200, ())]
+            told = [[*line[:5], list(line[5]), list(map(list, line[6]))] for line in found]
+            lines[str(way)] = told if len(told) > 1 else told[0][:6]
     proof = Proof(steps, repr(epsilon), repr(delta), lines)
     check(proof)
     return proof
@@ -219,8 +221,8 @@ def prove(run: PrivacyLoss, epsilon: NonnegativeNumber, delta: OpenProbabilityNu
 
 @checked
 def check(proof: Proof) -> float:
-    """The delta that the proof proves, which is at most the one that it claims; a ValueError where
-    it proves less than it claims. All is computed anew, and every comparison is proved.
+    """The delta that the proof proves, rounded up to a double; a ValueError where it proves less
+    than it claims. All is computed anew, and every comparison is proved.
 
     >>> proof = dp.prove(dp.gaussian(4.0), epsilon=1.1, delta=1e-6)
     >>> dp.check(proof) < 1e-6
@@ -228,22 +230,23 @@ def check(proof: Proof) -> float:
     """
     checker, _ = _tools()
     proof.validate()
-    proved = 0.0
-    for way in (1, -1):
-        said = proof.lines[str(way)]
-        if way < 0 and said == proof.lines["1"] and checker.Run(proof.steps, way).symmetric:
-            break
-        some = [checker.Line(*line) for line in (said if isinstance(said[0], list) else [said])]
-        try:
-            bound = checker.bound(proof.steps, proof.epsilon, way, *some)
-        except OverflowError:
-            raise refusal(
-                "proof", ..., "one that dpnotes wrote: its numbers are too large"
-            ) from None
-        known = f"at epsilon {proof.epsilon} this line proves delta <= {float(bound):.12g} only"
-        checker.surely(bound <= checker.arb(proof.delta), known)
-        proved = max(proved, checker.rounded_up(bound))
-    return proved
+    with checker.ctx.workprec(200):  # afterwards flint has the caller's again
+        return max(_proved(checker, proof, way) for way in (1, -1))
+
+
+def _proved(checker, proof, way):
+    """The delta of one direction; 0 if it is that of the other one."""
+    said = proof.lines[str(way)]
+    if way < 0 and said == proof.lines["1"] and checker.Run(proof.steps, way).symmetric:
+        return 0.0
+    some = [checker.Line(*line) for line in (said if isinstance(said[0], list) else [said])]
+    try:
+        bound = checker.bound(proof.steps, proof.epsilon, way, *some)
+    except ArithmeticError:
+        raise refusal("proof", ..., "one that dpnotes wrote: its numbers are extreme") from None
+    known = f"at epsilon {proof.epsilon} this line proves delta <= {float(bound):.12g} only"
+    checker.surely(bound <= checker.arb(proof.delta), known)
+    return checker.rounded_up(bound)
 
 
 def steps_of(run):

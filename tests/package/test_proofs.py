@@ -60,10 +60,21 @@ def test_the_least_epsilon_is_proved_and_less_is_not(name):
         dp.prove(run, low * (1 - 1e-6), delta)
 
 
-def test_a_small_epsilon_of_rare_samples_is_proved():
-    """Its sums nearly cancel: with fewer digits this one was refused."""
-    run, delta = dp.subsample(dp.gaussian(2.303), 0.000201).compose(36), 4.953226705859118e-05
+FEW_RARE = [  # which were refused: sigma, rate, rounds, delta
+    (2.303, 0.000201, 36, 4.953226705859118e-05),  # its sums nearly cancel: digits
+    (0.6896, 2.471e-4, 30, 2.423915616609156e-07),  # what two bands share has two errors
+    (1.665, 8.552e-4, 31, 1.98e-7),  # a period below zero
+    pytest.param(2.053, 3.706e-4, 16, 1.56e-4, marks=pytest.mark.thorough),  # digits of a lift
+    pytest.param(0.7924, 1.969e-4, 116, 3.342463273433958e-06, marks=pytest.mark.thorough),
+]
+
+
+@pytest.mark.parametrize(("sigma", "rate", "rounds", "delta"), FEW_RARE)
+def test_a_small_epsilon_of_rare_samples_is_proved(sigma, rate, rounds, delta):
+    run = dp.subsample(dp.gaussian(sigma), rate).compose(rounds)
+    ctx.prec = 53
     at_most(dp.check(dp.prove(run, run.epsilon(delta) * (1 + 1e-9), delta)), delta)
+    assert ctx.prec == 53, "the precision of others is left alone"
 
 
 def some_run(rng):
@@ -206,6 +217,11 @@ CHANGES = {
         proof=said["proof"].replace("added or removed", "replaced")
     ),
     "substitution": lambda said: said["steps"][0].update(kind=SWAPPED),
+    "few bits of a rate near 1": lambda said: said.update(
+        steps=[{"kind": "sampled gaussian", "sigma": "100", "rate": "0.99999999", "times": 2}],
+        epsilon="10",
+        lines={"1": [20.0, 8.0, 0, 0.3, 140, [5.0]], "-1": [0.5, 8.0, 0, 0.3, 20, [5.0]]},
+    ),
     "bits beyond all time": lambda said: said["lines"]["1"].__setitem__(
         slice(2, 5), [10**6, 0.1, 20_000]
     ),
@@ -223,6 +239,10 @@ SLOW = {  # what would take minutes, or more depth than Python has
             "times": 1,
         }
     ],
+    "long lines of it": [
+        {"kind": "gaussian", "sigma": "100", "times": 1},
+        {"kind": "finite", "p": ["0.0001"] * 10_000, "q": ["0.0001"] * 10_000, "times": 1},
+    ],
     "many rounds of it": [
         {"kind": "finite", "p": ["0.005", "0.015"] * 50, "q": ["0.01"] * 100, "times": 10**12}
     ],
@@ -233,6 +253,7 @@ SLOW = {  # what would take minutes, or more depth than Python has
 @pytest.mark.parametrize("steps", SLOW.values(), ids=SLOW)
 def test_what_would_never_end_is_refused(steps):
     said = json.loads(dp.prove(dp.laplace(2.0).compose(2), 1.0, 0.1).text())
+    said["lines"]["1"][2] = said["lines"]["-1"][2] = 100_000
     with pytest.raises(ValueError):
         dp.check(dp.Proof.read(json.dumps({**said, "steps": steps, "epsilon": "1e-6"})))
     with pytest.raises(ValueError):
