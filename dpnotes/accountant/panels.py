@@ -193,19 +193,20 @@ class Symmetrised(SampledGaussian):
         return log(self.sigma / sqrt(2 * pi)) - 0.5 * (0.5 / self.sigma + self.sigma * u) ** 2
 
     def _panels(self, c, band):
-        """Where u begins and ends, how many panels that is, and how many more for the loss."""
-        first, last = self._window(abs(c)) if self.tau == inf else (0.0, 0.0)
-        if self.tau < inf or self.lower:
+        """Where u begins and ends, how many panels the density needs, and how many the loss."""
+        whole = self.tau == inf
+        first, last = self._window(abs(c)) if whole else (0.0, 0.0)  # outcomes
+        if not whole or self.lower:
             last = max(last, 0.5 + 40 * self.sigma)
         first, last = (max(x - 0.5, 0.0) / self.sigma**2 for x in (first, last))
-        if self.tau < inf:
+        if not whole:  # beyond, the weight is nothing
             last = min(last, float(inverse_mixed_loss(REACH * self.tau, self.rate)))
         if self.lower:
             least = float(inverse_mixed_loss(self.lower / REACH, self.rate))
             first = max(first, min(least, 0.9 * last))
-        steep = max(band / 8, 0.0 if self.tau == inf else (1 + abs(c)) / 6)
-        count = steep * float(mixed_loss(last, self.rate))
-        return first, last, (last - first) / min(0.6 / self.sigma, 2.4), count
+        panel = min(0.6 / self.sigma, 2.4)  # the density is 1/sigma wide, the odds grow by e^u
+        turns = max(band / 8, 0.0 if whole else (1 + abs(c)) / 6)  # panels for a loss of 1
+        return first, last, (last - first) / panel, turns * float(mixed_loss(last, self.rate))
 
     @kept(16)
     def edges(self, c, band):
