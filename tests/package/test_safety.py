@@ -76,7 +76,9 @@ def one_run(rng):
     obeys(some_run(rng), delta, np.sort(10 ** rng.uniform(-3, 1, 3)), 1 + 2.0 ** np.arange(7))
 
 
-SEEDS = [*range(4), *(pytest.param(n, marks=pytest.mark.thorough) for n in range(4, 800))]
+USUAL = {0, 1, 2, 15}  # the last alone sees that seven allowances for round-off are gone
+MARKS = {True: [], False: [pytest.mark.thorough]}
+SEEDS = [pytest.param(n, marks=MARKS[n in USUAL]) for n in range(800)]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
