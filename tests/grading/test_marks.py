@@ -272,7 +272,18 @@ def test_canvas_finds_its_students(tmp_path):
     assert "Missing (1)</h2><ul><li>909 Student, Test" not in text
 
 
-NAMES = ["anna;=cmd|'/C calc'!A0", "=1", "'=1", "''=1", 'x;"=1"', "a\t+1", "O'Brien", "-5", "a,-b"]
+NAMES = [
+    "anna;=cmd|'/C calc'!A0",
+    "=1",
+    "'=1",
+    "''=1",
+    'x;"=1"',
+    "a\t+1",
+    "O'Brien",
+    "-5",
+    "a,-b",
+    "@SUM(1)",
+]
 
 
 def test_no_cell_of_a_table_is_a_formula_whatever_separates_cells():

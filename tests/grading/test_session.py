@@ -1,9 +1,11 @@
 """The student's process seen from the grader: what starts it, what ends it, whose fault it is."""
 
 import dataclasses
+import io
 import os
 import select
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -11,7 +13,7 @@ import time
 
 import pytest
 
-from assignments.grader import judge, run, sandbox
+from assignments.grader import judge, run, sandbox, wire
 from assignments.grader.session import SandboxEnded, Session, ended, files
 from machine import LOOP
 
@@ -69,6 +71,21 @@ def test_who_loses_something_to_busy_neighbours_is_marked_again_alone(light, mon
         found = run.grade("laplace", tmp_path / "in", tmp_path / f"out {jobs}", light, LIMITS, jobs)
         assert marked.count("ada") == times and marked.count("ben") == 1
         assert found["ada"]["log"].startswith(run.AGAIN) == (jobs == 2)
+
+
+def test_nothing_of_our_environment_is_seen(monkeypatch):
+    monkeypatch.setenv("TOKEN_OF_A_COURSE", "x")
+    with session([]) as student:
+        assert student.run("import os\nnames = sorted(os.environ)") == ""
+        assert "TOKEN_OF_A_COURSE" not in student.look({"names"})["names"]["value"]
+
+
+def test_what_comes_from_the_sandbox_is_bounded_and_plain():
+    """A frame beyond all bounds is not waited for, and a text stands for no number."""
+    with pytest.raises(EOFError):
+        wire.receive(io.BytesIO(struct.pack(">I", wire.LARGEST + 1) + bytes(wire.LARGEST + 1)))
+    with pytest.raises(ValueError, match="whole numbers"):
+        wire.unpack({"fraction": ["1e9"]})
 
 
 def test_a_process_that_forks_answers_once():

@@ -30,6 +30,15 @@ def found(folder):
     }
 
 
+def test_an_answer_that_calls_the_package_is_flagged(master, tmp_path):
+    book = solved(master)
+    (answer,) = [cell for cell in book.cells if cell.id == "1a"]
+    answer.source = "def smallest_epsilon(p, q):\n    return dpnotes.finite(p, q).epsilon(0.0)"
+    put(tmp_path / "ada.ipynb", json.dumps(book))
+    flags = reading.read("ada", tmp_path / "ada.ipynb", [], master).flags
+    assert flags == ["calls dpnotes in smallest_epsilon"]
+
+
 def test_what_computers_put_beside_files_is_no_submission(tmp_path):
     for name in ("ada/laplace.ipynb", "ada/._laplace.ipynb", "ada/__MACOSX/laplace.ipynb",
                  "__MACOSX/ada/._laplace.ipynb", "desktop.ini", "Thumbs.db", ".DS_Store",

@@ -135,6 +135,12 @@ def risk(**change):
 
 
 REFUSED = [  # a call, and how its error begins
+    (lambda: gaussian.sigma_classical(1.84, 1e-5), "epsilon must be at most 2 ln"),
+    (lambda: dp.safe_mean([1.0], lower=2.0, upper=2.0, rng=rng()), "upper must be"),
+    (
+        lambda: approximate_dp.conditioning_events([0.6, 0.4], [0.4, 0.6], 0.0, 0.1),
+        "delta must be at least 0.2,",
+    ),
     (lambda: dp.kl([0.5, 0.5], [0.2, 0.3, 0.5]), "p and q must have as many"),
     *((lambda p=p: dp.PrivacyLoss(p), "parts must be steps: dp.gaussian") for p in ("x", [1], 1)),
     (lambda: dp.density_laws(abs, abs, [1, 0]), "edges must be"),

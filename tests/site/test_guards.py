@@ -79,6 +79,7 @@ def test_planted_fault_is_found(site, fault, says):
     [
         ("_static/a.css", "@font-face{src:url(https://a.example/a.woff2)}", "loads https://a.ex"),
         ("_static/a.js", 'importScripts("https://a.example/a.js")', "loads https://a.example"),
+        ("_static/a.js", 'image.src = "https://a.example/a.png"', "loads https://a.example"),
         ("_static/a.js", "const a = await import('https://a.example/a.mjs')", "loads https://a.ex"),
         ("_static/a.mjs", 'import { a } from "https://a.example/a.mjs"', "loads https://a.example"),
         ("_static/a.js", "new Worker('https://a.example/worker.js')", "loads https://a.example"),

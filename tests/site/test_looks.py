@@ -86,6 +86,11 @@ def test_no_line_of_an_example_ends_with_its_prompt(tab):
     assert page.eval_on_selector_all(".gp", tops) == 0
 
 
+def test_a_link_in_code_is_seen_to_be_one(tab):
+    link = tab.open(SOME[0]).locator(".bd-article .highlight pre a").first
+    assert link.evaluate("(one) => getComputedStyle(one).textDecorationLine") == "underline"
+
+
 def test_breakpoints_count_in_the_readers_text_size():
     sheets = [path for path in SITE.rglob("*.css") if "_downloads" not in path.parts]
     assert len(sheets) > 5

@@ -37,6 +37,7 @@ FAULTS = [
     (lint.notation, "two data sets"),
     (lint.notation, r"$(\alpha, \eps)$-RDP"),
     (lint.notation, "rate $q$"),
+    (lint.notation, "rate $p$"),
     (lint.notation, r"$\qed$"),
     (lint.notation, r"$60\,000$"),
     (lint.unseeded_randomness, cell("rng = np.random.default_rng()")),
@@ -58,6 +59,7 @@ FAULTS = [
     (lint.sides, "On the left it falls.\n"),
     (lint.sides, cell('show(fig, alt="Left: it falls.")')),
     (lint.exercises, "```{exercise} Alone\nProve it.\n```\n"),
+    (lint.exercises, "```{exercise} One\n:label: ex-a\n```\n```{solution} ex-b\n```\n"),
 ]
 
 
