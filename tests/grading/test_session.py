@@ -76,8 +76,8 @@ def test_who_loses_something_to_busy_neighbours_is_marked_again_alone(light, mon
 def test_nothing_of_our_environment_is_seen(monkeypatch):
     monkeypatch.setenv("TOKEN_OF_A_COURSE", "x")
     with session([]) as student:
-        assert student.run("import os\nnames = sorted(os.environ)") == ""
-        assert "TOKEN_OF_A_COURSE" not in student.look({"names"})["names"]["value"]
+        assert student.run("import os\nseen = 'TOKEN_OF_A_COURSE' in os.environ") == ""
+        assert student.look({"seen"}) == {"seen": {"value": False}}
 
 
 def test_what_comes_from_the_sandbox_is_bounded_and_plain():
