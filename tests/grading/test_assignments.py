@@ -186,6 +186,17 @@ def test_leaks_are_seen_in_notebooks_and_archives(read, tmp_path):
     assert {file for file, _ in where} == {"solved.ipynb", "book.zip"}
 
 
+def test_every_line_that_a_page_carries_for_its_script_is_seen(read, tmp_path):
+    """As many as in the notebook itself, also those with a sign that HTML writes otherwise."""
+    book = json.dumps(check.solved(read["laplace"]))
+    carried = book.replace("<", "\\u003c").replace(">", "\\u003e")
+    script = f'<script type="application/json" id="homework">{carried}</script>'
+    (tmp_path / "solved.ipynb").write_text(book)
+    (tmp_path / "sheet.html").write_text(f"<h1>Sheet</h1>{script}")
+    found = [Path(file).name for file, *_ in leaks.find(ROOT / "assignments", [tmp_path])]
+    assert found.count("sheet.html") == found.count("solved.ipynb") > 0
+
+
 @pytest.mark.parametrize(
     "removed, complaint",
     [
