@@ -31,7 +31,7 @@ GRADER = $(BIN)/python -m assignments.grader
 PYTEST = $(BIN)/python -m pytest -n logical --maxprocesses 8 --dist worksteal
 
 # the parts of the book and of the tests whose sources are other ones than in their last green run
-DUE = PATH=$(abspath $(BIN)):$$PATH $(BIN)/python -m tests.due
+DUE = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m tests.due
 
 .PHONY: help book page serve offline-zip lab test style thorough grading quick bench attack assignments \
   grade gradescope pins newest clean
@@ -144,7 +144,7 @@ assignments: $(INSTALLED)
 
 # for the formulas on the pages for marking, which say so where it can't be had
 node_modules/katex: | $(INSTALLED)
-	-PATH=$(abspath $(BIN)):$$PATH npm ci
+	-PATH="$(abspath $(BIN)):$$PATH" npm ci
 
 grade: $(INSTALLED) node_modules/katex
 	@test -n "$(HW)" -a -n "$(SUBMISSIONS)" -a -n "$(OUT)" || \
