@@ -98,13 +98,13 @@ def _bounds(first, second, places, alpha):
     delta(s) + e^s alpha from above, which is a power, and how far apart the ends of delta(s) are.
 
     For s < 0 it is 1 - delta(s) = e^s (1 - delta'(-s)), with delta' of the other direction."""
-    s, curve, right = places.ravel(), np.empty((3, places.size)), places.ravel() >= 0
+    curve, right = np.empty((3, *places.shape)), places >= 0
     if right.any():
-        curve[:, right] = first.curve(s[right], EPS / 2 * min(1.0, alpha.min()))
+        curve[:, right] = first.curve(places[right], EPS / 2 * min(1.0, alpha.min()))
     if not right.all():
-        curve[:, ~right] = second.curve(-s[~right], EPS / 2)
-    low, high, not_delta = curve.reshape(3, *places.shape)  # the last is 1 - delta, from below
-    slope, level, right = np.exp(np.abs(places)), alpha * (1 + 8 * EPS), places >= 0
+        curve[:, ~right] = second.curve(-places[~right], EPS / 2)
+    low, high, not_delta = curve  # the last is 1 - delta, from below
+    slope, level = np.exp(np.abs(places)), alpha * (1 + 8 * EPS)
     error = np.where(right, not_delta - slope * level, (not_delta - level) / slope * (1 - 4 * EPS))
     error = np.nan_to_num(error, nan=-inf, neginf=-inf)
     power = np.where(right, np.fmin(high + slope * level, 1 - error), 1 - error)  # more digits
